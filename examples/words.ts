@@ -1,6 +1,6 @@
-import { type AuthenticationAnswer, type PhoneNumberFault, VerifierError } from "phoneproof";
+import { type AuthenticationResult, type PhoneNumberError, VerifierError } from "phoneproof";
 
-const typed: Readonly<Record<PhoneNumberFault, string>> = {
+const typed: Readonly<Record<PhoneNumberError, string>> = {
   not_a_number: "Type the number in digits.",
   country_needed: "Choose your country, or begin with + and the country code.",
   unknown_country: "No country has this code. Begin with + and the country code.",
@@ -10,12 +10,12 @@ const typed: Readonly<Record<PhoneNumberFault, string>> = {
 };
 
 /** For a user whose input is not a phone number. */
-export function wordsForTyped(reason: PhoneNumberFault): string {
+export function wordsForTyped(reason: PhoneNumberError): string {
   return typed[reason];
 }
 
 /** For a user who requested a code; `undefined`: it was sent. Never reveals whether the number has an account. */
-export function wordsForRefused({ status, carrier_refused, retry_after }: AuthenticationAnswer): string | undefined {
+export function wordsForRefused({ status, carrier_refused, retry_after }: AuthenticationResult): string | undefined {
   if (carrier_refused) return "The network did not take our message to this number. Check it, or use another one.";
   if (status === "pending") return undefined;
   if (status === "rate_limited" && retry_after) return `Too many codes were asked for. Try again in ${Math.ceil(retry_after / 60)} min.`;

@@ -4,11 +4,11 @@ import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 import { compose } from "./composition.js";
 import type { Channel } from "./contract/channel.js";
 import type { Conversion } from "./contract/conversion.js";
-import type { ConfirmAnswer, DeliverAnswer } from "./contract/delivery.js";
+import type { ConfirmResult, DeliverResult } from "./contract/delivery.js";
 import type {
-  AuthenticationAnswer,
-  CheckAnswer,
+  AuthenticationResult,
   CheckRequest,
+  CheckResult,
   ConfirmRequest,
   CreateAuthenticationRequest,
   DeliverRequest,
@@ -16,8 +16,8 @@ import type {
   HistoryRequest,
   LookupRequest,
   NumberRequest,
-  RetryAnswer,
   RetryRequest,
+  RetryResult,
   StatsRequest,
 } from "./contract/direct.js";
 import type { LookupResponse } from "./contract/lookup.js";
@@ -47,11 +47,11 @@ export interface Verifier {
    * Starts a verification and sends a code. Returns `pending`, `rate_limited` or `spam_detected`. Rejects with a
    * `VerifierError` of status 400 (nothing was sent) or 503 `unavailable`.
    */
-  createAuthentication(request: CreateAuthenticationRequest, options?: CallOptions): Promise<AuthenticationAnswer>;
+  createAuthentication(request: CreateAuthenticationRequest, options?: CallOptions): Promise<AuthenticationResult>;
   /** Sends a new code. Returns `approved`, or the reason why not. */
-  retry(request: RetryRequest): Promise<RetryAnswer>;
+  retry(request: RetryRequest): Promise<RetryResult>;
   /** Checks the code that the user entered. **Only `valid` is success**: never treat `already_validated` as success. */
-  check(request: CheckRequest, options?: CallOptions): Promise<CheckAnswer>;
+  check(request: CheckRequest, options?: CallOptions): Promise<CheckResult>;
   /** Verification by number instead of by id: starts, sends again, checks, cancels. */
   readonly verifications: Verifications;
   /**
@@ -60,13 +60,13 @@ export interface Verifier {
    * `bad_request` for a malformed request, `account_invalid`, or `invalid_options` if conversion is unknown and there is
    * no spend ceiling.
    */
-  deliver(request: DeliverRequest): Promise<DeliverAnswer>;
+  deliver(request: DeliverRequest): Promise<DeliverResult>;
   /**
    * Reports that the user entered the delivered code, so that spam rules, conversion and route health count it. One
    * confirmation of a delivery counts, up to 24 hours after its last message. Only a server that you trust may call it.
    * Rejects with `VerifierError` `bad_request`, `invalid_phone_number`, `account_invalid` or `unavailable`.
    */
-  confirm(request: ConfirmRequest): Promise<ConfirmAnswer>;
+  confirm(request: ConfirmRequest): Promise<ConfirmResult>;
   /**
    * Returns why `deliver` would reject every message with this conversion, or `undefined`: for programs that want to know
    * before the first one. Default: the option `conversion`. Absent if the verifier has `customers` or is lazy.

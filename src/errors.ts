@@ -1,10 +1,10 @@
-import type { Fault, FaultCode } from "./contract/fault.js";
+import type { ErrorBody, ErrorCode } from "./contract/error.js";
 
 /**
  * `invalid_options`: the verifier was created or called in a way that no request can cause. The message names the
  * option and the fix.
  */
-export type VerifierErrorCode = FaultCode | "invalid_options";
+export type VerifierErrorCode = ErrorCode | "invalid_options";
 
 /** One code, one HTTP status (docs/contract.md#values-and-faults). */
 const statuses: Readonly<Partial<Record<VerifierErrorCode, number>>> = {
@@ -60,7 +60,7 @@ export function unknownAuthentication(): VerifierError {
 }
 
 /** Returns the body of an error response. `docUrl` is the page whose anchors are the codes. */
-export function faultBody(error: VerifierError, docUrl: string): Fault {
+export function errorBody(error: VerifierError, docUrl: string): ErrorBody {
   const code = error.code === "invalid_options" ? "internal_server_error" : error.code;
   return { code, message: error.message, doc_url: `${docUrl}#${code}` };
 }

@@ -14,11 +14,11 @@ export type { AuthenticationResponse, AuthenticationStatus, DeviceType } from ".
 export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js";
 export type { CheckResponse, CheckStatus } from "./contract/check.js";
 export type { Conversion } from "./contract/conversion.js";
-export type { ConfirmAnswer, DeliverAnswer, DestinationReason } from "./contract/delivery.js";
+export type { ConfirmResult, DeliverResult, DestinationReason } from "./contract/delivery.js";
 export type {
-  AuthenticationAnswer,
-  CheckAnswer,
+  AuthenticationResult,
   CheckRequest,
+  CheckResult,
   ConfirmRequest,
   CreateAuthenticationRequest,
   DeliverRequest,
@@ -26,22 +26,22 @@ export type {
   HistoryRequest,
   LookupRequest,
   NumberRequest,
-  RetryAnswer,
   RetryRequest,
+  RetryResult,
   Standing,
   StartRequest,
   StatsRequest,
   VerificationCheckRequest,
   VerificationTarget,
 } from "./contract/direct.js";
-export type { CallerFaultCode, Fault, FaultCode } from "./contract/fault.js";
+export type { CallerErrorCode, ErrorBody, ErrorCode } from "./contract/error.js";
 export type { LineType, LookupResponse } from "./contract/lookup.js";
 export type { RetryResponse, RetryStatus } from "./contract/retry.js";
 export type {
-  StartAnswer,
-  VerificationAnswer,
-  VerificationCheckAnswer,
+  StartResult,
+  VerificationCheckResult,
   VerificationOptions,
+  VerificationResult,
   Verifications,
 } from "./contract/verification.js";
 export { createVerifier, type Verifier } from "./create-verifier.js";
@@ -54,7 +54,7 @@ export type { Left } from "./domain/retry.js";
 export type { IpInfo } from "./domain/signals.js";
 export type { CellRule, JudgingRule, SpamCandidate, SpamRule, SpamVerdict } from "./domain/spam.js";
 export type { SpamPolicy } from "./domain/spam-policy.js";
-export { type ParsedPhoneNumber, type ParsePhoneNumberOptions, type PhoneNumberFault, parsePhoneNumber } from "./domain/typed-number.js";
+export { type ParsedPhoneNumber, type ParsePhoneNumberOptions, type PhoneNumberError, parsePhoneNumber } from "./domain/typed-number.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
 export { lazyVerifier } from "./lazy-verifier.js";
@@ -68,7 +68,7 @@ export type { Ping, PingOptions } from "./operations/ping.js";
 export type { RefusedRequests } from "./operations/refusals.js";
 export type { Unlocking } from "./operations/unlock.js";
 export type { CustomerConfig, TestNumber, VerifierOptions } from "./options/types.js";
-export type { CallbackAnswer, CallbackRequest, CallbackSender } from "./ports/callback-sender.js";
+export type { CallbackRequest, CallbackResponse, CallbackSender } from "./ports/callback-sender.js";
 export type { Challenge } from "./ports/challenge.js";
 export type { Clock } from "./ports/clock.js";
 export type { Customer, Customers } from "./ports/customers.js";
@@ -89,7 +89,7 @@ export type {
   VerifierEvent,
 } from "./ports/events.js";
 export type { Logger } from "./ports/logger.js";
-export type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest } from "./ports/lookup-provider.js";
+export type { LookupContext, LookupFacts, LookupProvider, LookupRequest as ProviderLookupRequest, LookupResult } from "./ports/lookup-provider.js";
 export type { Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "./ports/receipts.js";
 export type {
   Channel,

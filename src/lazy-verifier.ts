@@ -2,7 +2,7 @@ import { consoleLogger } from "./core/console-logger.js";
 import { systemClock } from "./core/system-clock.js";
 import { createVerifier, type Verifier } from "./create-verifier.js";
 import { VerifierError } from "./errors.js";
-import { toFault } from "./http/answer.js";
+import { toErrorResponse } from "./http/answer.js";
 import type { HttpHandler } from "./http/message.js";
 import { defaultDocUrl } from "./options/schema.js";
 import type { VerifierOptions } from "./options/types.js";
@@ -44,7 +44,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
         answers = part(verifier());
         if (answers.unmountable !== undefined) throw new TypeError(answers.unmountable);
       } catch (error) {
-        return toFault(consoleLogger, defaultDocUrl, error);
+        return toErrorResponse(consoleLogger, defaultDocUrl, error);
       }
       return answers.handle(request);
     },

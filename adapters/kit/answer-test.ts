@@ -1,15 +1,15 @@
 import { pick } from "./json.js";
 import { optionFault } from "./option-fault.js";
-import type { CarrierAnswer } from "./request.js";
+import type { CarrierResponse } from "./request.js";
 
 /**
  * Tests a response: a regular expression on its text, values at a path in its JSON (`"messages.0.status"`), or a
  * function.
  */
-export type AnswerTest = RegExp | { readonly path: string; readonly values: readonly (string | number | boolean)[] } | ((answer: CarrierAnswer) => boolean);
+export type AnswerTest = RegExp | { readonly path: string; readonly values: readonly (string | number | boolean)[] } | ((answer: CarrierResponse) => boolean);
 
 /** @throws TypeError for an invalid test. */
-export function openTest(name: string, option: string, test: AnswerTest | undefined): ((answer: CarrierAnswer) => boolean) | undefined {
+export function openTest(name: string, option: string, test: AnswerTest | undefined): ((answer: CarrierResponse) => boolean) | undefined {
   if (test === undefined || typeof test === "function") return test;
   // A copy per response: an expression with the flag g or y keeps its last position.
   if (test instanceof RegExp) return (answer) => new RegExp(test).test(answer.text);

@@ -15,7 +15,7 @@ export interface CarrierRequest {
 }
 
 /** The response to it. */
-export interface CarrierAnswer {
+export interface CarrierResponse {
   readonly status: number;
   /** Up to 64 KiB of the body; empty if it was cut off. */
   readonly text: string;
@@ -41,7 +41,7 @@ export async function ask(
   transport: Transport,
   request: CarrierRequest | (() => CarrierRequest | Promise<CarrierRequest>),
   signal: AbortSignal,
-): Promise<CarrierAnswer | NoAnswer> {
+): Promise<CarrierResponse | NoAnswer> {
   let ready: ReadyRequest;
   try {
     ready = readyRequest(typeof request === "function" ? await before(signal, async () => request()) : request);

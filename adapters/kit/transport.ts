@@ -10,10 +10,10 @@ export type Fetch = (
     readonly redirect: "manual";
     readonly signal: AbortSignal;
   },
-) => Promise<FetchAnswer>;
+) => Promise<FetchResponse>;
 
 /** The part of a `Response` that they use. */
-export interface FetchAnswer {
+export interface FetchResponse {
   readonly status: number;
   readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> } } | null;
 }
@@ -66,7 +66,7 @@ export function openTransport(owner: string, options: TransportOptions, publicUr
 const answerLimit = 65_536;
 
 /** The body as text, up to 64 KiB; empty if it was cut off. */
-export async function readText(response: FetchAnswer): Promise<string> {
+export async function readText(response: FetchResponse): Promise<string> {
   if (response.body === null) return "";
   const reader = response.body.getReader();
   const decoder = new TextDecoder();

@@ -1,5 +1,5 @@
 import type { Clock } from "../../src/ports/clock.js";
-import type { LookupAnswer, LookupContext, LookupFacts, LookupProvider, LookupRequest } from "../../src/ports/lookup-provider.js";
+import type { LookupContext, LookupFacts, LookupProvider, LookupRequest, LookupResult } from "../../src/ports/lookup-provider.js";
 import { onlyOptions, optionFault } from "../kit/option-fault.js";
 import { nextTurn } from "../kit/turn.js";
 
@@ -94,11 +94,11 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
 
 /** The cost that a called provider reported; else its price. */
 function paid(told: unknown, { price = 0 }: LookupProvider): number {
-  const said = (told as LookupAnswer | undefined)?.price;
+  const said = (told as LookupResult | undefined)?.price;
   return typeof said === "number" && said >= 0 ? said : price;
 }
 
-function askWithin(provider: LookupProvider, request: LookupRequest, context: LookupContext, ms: number, clock: Clock): Promise<LookupAnswer | undefined> {
+function askWithin(provider: LookupProvider, request: LookupRequest, context: LookupContext, ms: number, clock: Clock): Promise<LookupResult | undefined> {
   const abort = new AbortController();
   return new Promise((resolve, reject) => {
     const end = (why: string) => {

@@ -2,7 +2,7 @@ import type { LookupFacts, LookupProvider } from "../../src/ports/lookup-provide
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
-import type { CarrierAnswer } from "../kit/request.js";
+import type { CarrierResponse } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./provider.js";
@@ -10,7 +10,7 @@ import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./p
 export type { AnswerTest };
 
 /** Where a fact is in a response: a path in its JSON (`"results.0.ported"`), or a function. */
-export type AnswerField = string | ((answer: CarrierAnswer) => unknown);
+export type AnswerField = string | ((answer: CarrierResponse) => unknown);
 
 export interface HttpLookupOptions extends Omit<LookupOptions, "baseUrl"> {
   /**
@@ -124,11 +124,11 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
         ...(number_ported !== undefined && { number_ported }),
       };
     },
-    ...(errorCode !== undefined && { errorCode: ({ json }: CarrierAnswer) => pick(json, ...errorCode.split(".")) }),
+    ...(errorCode !== undefined && { errorCode: ({ json }: CarrierResponse) => pick(json, ...errorCode.split(".")) }),
   });
 }
 
-function openField(name: string, option: string, field: AnswerField): (answer: CarrierAnswer) => unknown {
+function openField(name: string, option: string, field: AnswerField): (answer: CarrierResponse) => unknown {
   if (typeof field === "function") return field;
   const path = requireText(name, option, field, 'Pass a path such as "results.0.msisdn", or a function of the response.').split(".");
   return ({ json }) => pick(json, ...path);

@@ -1,7 +1,7 @@
-import type { LookupAnswer, LookupFacts, LookupProvider, LookupRequest } from "../../src/ports/lookup-provider.js";
+import type { LookupFacts, LookupProvider, LookupRequest, LookupResult } from "../../src/ports/lookup-provider.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { type OptionNames, optionFault } from "../kit/option-fault.js";
-import { ask, type CarrierAnswer, type CarrierRequest } from "../kit/request.js";
+import { ask, type CarrierRequest, type CarrierResponse } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
 import { openTransport, type TransportOptions, transportOptions } from "../kit/transport.js";
 
@@ -22,16 +22,16 @@ export interface LookupApi {
   readonly url: string;
   request(asked: LookupRequest, baseUrl: string): CarrierRequest;
   /** Whether a response of any status means that the provider has no data on the number, or may not disclose it. */
-  unknown(answer: CarrierAnswer): boolean;
+  unknown(answer: CarrierResponse): boolean;
   /** The number that a response of 200 to 299 is about, with or without `+`. */
-  number(answer: CarrierAnswer): unknown;
+  number(answer: CarrierResponse): unknown;
   /**
    * Reads a response of 200 to 299; use `fact` to keep only well-formed values. `undefined`: the response has an
    * unexpected form.
    */
-  read(answer: CarrierAnswer): (LookupFacts & Pick<LookupAnswer, "incomplete" | "failed">) | undefined;
+  read(answer: CarrierResponse): (LookupFacts & Pick<LookupResult, "incomplete" | "failed">) | undefined;
   /** The provider's own error code in a response. Default: none. */
-  errorCode?(answer: CarrierAnswer): unknown;
+  errorCode?(answer: CarrierResponse): unknown;
 }
 
 /**

@@ -4,7 +4,7 @@ import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
 import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
-import type { CarrierAnswer } from "../kit/request.js";
+import type { CarrierResponse } from "../kit/request.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
 import { type Placeholder, placeholders, valuesOf } from "./http-template.js";
@@ -17,7 +17,7 @@ export type { AnswerTest };
 const channels: Readonly<Record<Channel, true>> = { sms: true, whatsapp: true, telegram: true, viber: true, rcs: true, voice: true };
 
 /** A carrier's response. */
-export type HttpAnswer = CarrierAnswer;
+export type HttpResponse = CarrierResponse;
 
 export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "extra" | "conversions"> {
   /** As in `httpReceipts`. Default: `"http"`. */
@@ -48,7 +48,7 @@ export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "ext
    * Where the carrier's message id is: a path in the response's JSON, a regular expression on its text (first group),
    * or a function.
    */
-  readonly messageId?: string | RegExp | ((answer: HttpAnswer) => string | undefined);
+  readonly messageId?: string | RegExp | ((answer: HttpResponse) => string | undefined);
   /** Where the carrier's error code is, for reasons: a path in the response's JSON. */
   readonly errorCode?: string;
   /**
@@ -103,7 +103,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   const isAccepted = openTest(name, "accepted", options.accepted);
   const isRejected = openTest(name, "rejected", options.rejected);
   const idOf = openMessageId(name, options.messageId);
-  const codeOf = (answer: HttpAnswer) => (options.errorCode === undefined ? undefined : pick(answer.json, ...options.errorCode.split(".")));
+  const codeOf = (answer: HttpResponse) => (options.errorCode === undefined ? undefined : pick(answer.json, ...options.errorCode.split(".")));
 
   const { channel } = options;
   if (channel !== undefined && !Object.hasOwn(channels, channel))
@@ -183,7 +183,7 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
   return templates;
 }
 
-function openMessageId(name: string, rule: HttpSenderOptions["messageId"]): (answer: HttpAnswer) => unknown {
+function openMessageId(name: string, rule: HttpSenderOptions["messageId"]): (answer: HttpResponse) => unknown {
   if (rule === undefined) return () => undefined;
   if (typeof rule === "function") return rule;
   if (rule instanceof RegExp) return (answer) => new RegExp(rule).exec(answer.text)?.[1];

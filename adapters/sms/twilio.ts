@@ -2,7 +2,7 @@ import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-fault.js";
-import type { CarrierAnswer } from "../kit/request.js";
+import type { CarrierResponse } from "../kit/request.js";
 import { basicAuth } from "../kit/spelling.js";
 import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
 import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
@@ -128,11 +128,11 @@ function openAccount(name: string, options: TwilioAccount) {
   const api = {
     provider: "twilio",
     url: "https://api.twilio.com",
-    accepted({ json }: CarrierAnswer) {
+    accepted({ json }: CarrierResponse) {
       const status = pick(json, "status");
       return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
     },
-    errorCode: ({ json }: CarrierAnswer) => pick(json, "code"),
+    errorCode: ({ json }: CarrierResponse) => pick(json, "code"),
     // "Fetch an Account resource", twilio.com/docs/iam/api/account.
     credentials: ({ baseUrl }: { readonly baseUrl: string }) => ({ url: `${accountAt(baseUrl)}.json`, method: "GET", headers: { authorization } }),
   };

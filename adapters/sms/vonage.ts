@@ -2,7 +2,7 @@ import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { isRecord, pick } from "../kit/json.js";
 import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
-import type { CarrierAnswer } from "../kit/request.js";
+import type { CarrierResponse } from "../kit/request.js";
 import { basicAuth, digits } from "../kit/spelling.js";
 import type { TransportOptions } from "../kit/transport.js";
 import { applicationToken } from "../kit/vonage-token.js";
@@ -162,9 +162,9 @@ function messagesApi(options: VonageAccount & TransportOptions, authorization: (
   return {
     provider: "vonage",
     url: "https://api.nexmo.com",
-    accepted: ({ json }: CarrierAnswer) => acceptedAs(pick(json, "message_uuid")),
+    accepted: ({ json }: CarrierResponse) => acceptedAs(pick(json, "message_uuid")),
     // The problem's type is a URL with the code as fragment: "https://developer.vonage.com/api-errors/messages#1120".
-    errorCode: ({ json }: CarrierAnswer) => String(pick(json, "type") ?? "").split("#")[1],
+    errorCode: ({ json }: CarrierResponse) => String(pick(json, "type") ?? "").split("#")[1],
     notSent: (code: string) => notSent.has(code),
     // "Get Account Balance", developer.vonage.com/en/api/account: accepts the account's key and secret only, on a
     // separate host.

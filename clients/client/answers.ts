@@ -30,11 +30,11 @@ type ByStatus<R extends { readonly status: string }> = {
   [S in R["status"]]: { readonly [F in keyof R]: F extends "status" ? S : R[F] } & Omit<Facts, keyof R>;
 }[R["status"]];
 
-export type CreateAnswer = ByStatus<AuthenticationResponse>;
-export type RetryAnswer = ByStatus<RetryResponse>;
+export type CreateResult = ByStatus<AuthenticationResponse>;
+export type RetryResult = ByStatus<RetryResponse>;
 /** **Only `valid` proves anything**; never treat `already_validated` as success. */
-export type CheckAnswer = ByStatus<CheckResponse>;
-export type LookupAnswer = LookupResponse;
+export type CheckResult = ByStatus<CheckResponse>;
+export type LookupResult = LookupResponse;
 
 const facts = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks", "retry_after", "carrier_refused", "channel"];
 

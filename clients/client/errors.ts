@@ -1,4 +1,4 @@
-import type { Fault, FaultCode } from "../../src/contract/fault.js";
+import type { ErrorBody, ErrorCode } from "../../src/contract/error.js";
 
 /**
  * The service rejected the call: an invalid request (400), an invalid key (403), or an outage (503). The outcome of a
@@ -7,7 +7,7 @@ import type { Fault, FaultCode } from "../../src/contract/fault.js";
 export class FaultError extends Error {
   override readonly name = "FaultError";
   /** The kind of error, for programs. */
-  declare readonly code: FaultCode;
+  declare readonly code: ErrorCode;
   /** The page that explains the code. */
   declare readonly doc_url: string;
   /** HTTP status. */
@@ -15,7 +15,7 @@ export class FaultError extends Error {
   /** For a 503: seconds after which to try again. */
   declare readonly retry_after: number | undefined;
 
-  constructor({ code, message, doc_url }: Fault, status: number, retry_after?: number) {
+  constructor({ code, message, doc_url }: ErrorBody, status: number, retry_after?: number) {
     super(message);
     Object.assign(this, { code, doc_url, status, retry_after });
   }

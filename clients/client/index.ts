@@ -1,13 +1,13 @@
 import type { CheckRequest, CreateAuthenticationRequest, LookupRequest, RetryRequest } from "../../src/contract/direct.js";
-import type { Fault, FaultCode } from "../../src/contract/fault.js";
+import type { ErrorBody, ErrorCode } from "../../src/contract/error.js";
 import type { LookupResponse } from "../../src/contract/lookup.js";
 import type { RetryResponse } from "../../src/contract/retry.js";
-import { type CheckAnswer, type CreateAnswer, factsOf, type LookupAnswer, type RetryAnswer } from "./answers.js";
+import { type CheckResult, type CreateResult, factsOf, type LookupResult, type RetryResult } from "./answers.js";
 import { FaultError, TransportError } from "./errors.js";
 
-export type { CheckAnswer, CreateAnswer, Facts, LookupAnswer, RetryAnswer } from "./answers.js";
+export type { CheckResult, CreateResult, Facts, LookupResult, RetryResult } from "./answers.js";
 export { FaultError, type TransportCode, TransportError } from "./errors.js";
-export type { CheckRequest, CreateAuthenticationRequest, FaultCode, LookupRequest, RetryRequest };
+export type { CheckRequest, CreateAuthenticationRequest, ErrorCode, LookupRequest, RetryRequest };
 
 /** The part of `fetch` that the client uses. */
 export type ClientFetch = (
@@ -69,16 +69,16 @@ type AnyInput = Partial<Input<RetryRequest & LookupRequest>>;
  */
 export interface Client {
   /** Sends a code. */
-  createAuthentication(request: Input<CreateAuthenticationRequest>, options?: KeyedCallOptions): Promise<CreateAnswer>;
+  createAuthentication(request: Input<CreateAuthenticationRequest>, options?: KeyedCallOptions): Promise<CreateResult>;
   /**
    * Sends another code. After a `TransportError`, call it again: if a message was sent, the result is `denied` until
    * its cool-down is over.
    */
-  retry(request: Input<RetryRequest>, options?: ClientCallOptions): Promise<RetryAnswer>;
+  retry(request: Input<RetryRequest>, options?: ClientCallOptions): Promise<RetryResult>;
   /** Checks a code. **Only `valid` proves anything.** */
-  check(request: Input<CheckRequest>, options?: KeyedCallOptions): Promise<CheckAnswer>;
+  check(request: Input<CheckRequest>, options?: KeyedCallOptions): Promise<CheckResult>;
   /** Returns what is known about a number. */
-  lookup(request: Input<LookupRequest>, options?: ClientCallOptions): Promise<LookupAnswer>;
+  lookup(request: Input<LookupRequest>, options?: ClientCallOptions): Promise<LookupResult>;
 }
 
 /**
@@ -135,7 +135,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         const retry_after = /^\d{1,9}$/.test(told) ? +told : undefined;
         failed =
           status >= 400 && body.doc_url && typeof body.code === "string"
-            ? new FaultError(body as Fault, status, retry_after)
+            ? new FaultError(body as ErrorBody, status, retry_after)
             : new TransportError("bad_answer", `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is not ours: is baseUrl right?`, {
                 status,
                 retry_after,
@@ -180,7 +180,7 @@ function need(option: string, value: unknown, form: RegExp, what: string): void 
 }
 
 /** The object in a text; an empty one if it is not JSON. */
-function objectOf(text: string): Partial<Fault & RetryResponse & LookupResponse> {
+function objectOf(text: string): Partial<ErrorBody & RetryResponse & LookupResponse> {
   try {
     return Object(JSON.parse(text));
   } catch {

@@ -1,5 +1,5 @@
 import type { Account } from "../domain/account.js";
-import { type DestinationFault, destinationFault, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../domain/phone-number.js";
+import { type DestinationError, destinationError, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../domain/phone-number.js";
 import { VerifierError } from "../errors.js";
 import type { Observed } from "../observability/observed.js";
 import type { LookupFacts } from "../ports/lookup-provider.js";
@@ -13,7 +13,7 @@ export function readNumber({ settings }: Observed, phoneNumber: string): PhoneNu
   throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
 }
 
-const faults: Readonly<Record<DestinationFault, string>> = {
+const faults: Readonly<Record<DestinationError, string>> = {
   unsupported_region: "phone_number belongs to a country that this service does not send to.",
   invalid_line: "phone_number belongs to a kind of line that cannot receive codes.",
   blocked_number: "phone_number is blocked.",
@@ -22,7 +22,7 @@ const faults: Readonly<Record<DestinationFault, string>> = {
 /** Returns a number that may receive a message. Throws the policy errors (docs/contract.md#destinations). */
 export function readDestination(parts: Observed, phoneNumber: string): PhoneNumber {
   const phone = readNumber(parts, phoneNumber);
-  const fault = destinationFault(phone, parts.settings);
+  const fault = destinationError(phone, parts.settings);
   if (fault !== undefined) throw new VerifierError(fault, faults[fault]);
   return phone;
 }

@@ -7,7 +7,7 @@ import { lookupCharges } from "../domain/quota.js";
 import { parsePrice, spendCharges, spendCorrection } from "../domain/spend.js";
 import { day, minute } from "../domain/time.js";
 import type { Observed } from "../observability/observed.js";
-import type { LookupAnswer, LookupFacts, LookupProvider } from "../ports/lookup-provider.js";
+import type { LookupFacts, LookupProvider, LookupResult } from "../ports/lookup-provider.js";
 
 /** Facts about numbers from online sources. */
 export interface NumberFacts {
@@ -131,13 +131,13 @@ async function ask(
 ): Promise<{ readonly facts: LookupFacts; readonly life: number; readonly spent: number }> {
   const abort = new AbortController();
   const timeLeft = settings.lookupTimeout;
-  const spentOf = (result: unknown) => Math.min(held, parsePrice((result as LookupAnswer | undefined)?.price) ?? held);
+  const spentOf = (result: unknown) => Math.min(held, parsePrice((result as LookupResult | undefined)?.price) ?? held);
   try {
     const request = { phone_number: number, line_type: lineType, ...(country !== undefined && { country_code: country }) };
     const answer: unknown = await withTimeout(clock, timeLeft, () => provider.lookup(request, { signal: abort.signal, timeLeft }));
     if (answer !== undefined && (typeof answer !== "object" || answer === null)) throw new TypeError("a lookup provider must return its facts, or undefined");
     if (monitor.outages.lookup.on) monitor.outages.lookup.worked();
-    const { incomplete, failed } = (answer ?? {}) as LookupAnswer;
+    const { incomplete, failed } = (answer ?? {}) as LookupResult;
     for (const reason of Array.isArray(failed) ? failed.slice(0, 10) : []) logger.warn({ reason: withoutNumbers(String(reason)) }, "a lookup provider failed");
     return { facts: parseFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, spent: spentOf(answer) };
   } catch (err) {

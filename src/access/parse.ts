@@ -1,5 +1,5 @@
 import type * as z from "zod";
-import { CreateAuthenticationRequest, createFormatFaults } from "../contract/authentication.js";
+import { CreateAuthenticationRequest, createFormatErrors } from "../contract/authentication.js";
 import { CheckRequest } from "../contract/check.js";
 import { ConfirmRequest, DeliverRequest } from "../contract/delivery.js";
 import { LookupRequest } from "../contract/lookup.js";
@@ -64,7 +64,7 @@ function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
 }
 
 function codeOf(issue: z.core.$ZodIssue) {
-  const own = issue.code === "invalid_type" ? undefined : createFormatFaults[String(issue.path[0])];
+  const own = issue.code === "invalid_type" ? undefined : createFormatErrors[String(issue.path[0])];
   return own ?? "bad_request";
 }
 

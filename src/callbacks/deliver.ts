@@ -1,7 +1,7 @@
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
-import { type DeliveryAnswer, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";
+import { type DeliveryResult, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";
 import { VerifierError } from "../errors.js";
 import type { Observed } from "../observability/observed.js";
 import type { CallbackSender } from "../ports/callback-sender.js";
@@ -53,7 +53,7 @@ export async function deliver(parts: DeliveryParts, deadline: () => StoreDeadlin
   return { outcome: left.dead === undefined ? "failed" : "dead", auth: settled };
 }
 
-async function post({ clock, settings, callbackSender, webhookSecrets }: DeliveryParts, auth: Authentication, event: OutboxEvent): Promise<DeliveryAnswer> {
+async function post({ clock, settings, callbackSender, webhookSecrets }: DeliveryParts, auth: Authentication, event: OutboxEvent): Promise<DeliveryResult> {
   try {
     const answer: unknown = await withTimeout(clock, deliveryTimeout, async () =>
       callbackSender.post({
@@ -78,7 +78,7 @@ function reasonOf(error: unknown): string {
 }
 
 /** The response of a callback sender, as a failure if it is invalid. */
-function soundAnswer(answer: unknown): DeliveryAnswer {
+function soundAnswer(answer: unknown): DeliveryResult {
   const { status, retryAfter, failed } = (typeof answer === "object" && answer !== null ? answer : {}) as {
     status?: unknown;
     retryAfter?: unknown;

@@ -2,7 +2,7 @@ import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node
 import type { LookupFunction } from "node:net";
 import { callbackUrlFault } from "../domain/callback-url.js";
 import { isPublicAddress } from "../domain/ip.js";
-import type { CallbackAnswer, CallbackRequest, CallbackSender } from "../ports/callback-sender.js";
+import type { CallbackRequest, CallbackResponse, CallbackSender } from "../ports/callback-sender.js";
 import { nameResolver, type Resolve } from "./names.js";
 
 /**
@@ -116,19 +116,19 @@ function guardedLookup(resolve: (hostname: string) => ReturnType<Resolve>, isPub
   };
 }
 
-function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup: LookupFunction | undefined, agent: Agent | false): Promise<CallbackAnswer> {
+function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup: LookupFunction | undefined, agent: Agent | false): Promise<CallbackResponse> {
   return new Promise((resolve) => {
     const body = Buffer.from(request.body);
     let sent: ClientRequest | undefined;
     let ended = () => cut({ failed: `no response within ${request.timeout} ms` });
     const timer = setTimeout(() => ended(), request.timeout);
 
-    const finish = (answer: CallbackAnswer) => {
+    const finish = (answer: CallbackResponse) => {
       clearTimeout(timer);
       resolve(answer);
       sent = undefined;
     };
-    const cut = (answer: CallbackAnswer) => {
+    const cut = (answer: CallbackResponse) => {
       const one = sent;
       finish(answer);
       one?.destroy();
@@ -168,7 +168,7 @@ function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup
   });
 }
 
-async function postByFetch(request: CallbackRequest): Promise<CallbackAnswer> {
+async function postByFetch(request: CallbackRequest): Promise<CallbackResponse> {
   try {
     const response = await fetch(request.url, {
       method: "POST",

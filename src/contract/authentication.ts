@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { WishedChannel } from "./channel.js";
-import type { CallerFaultCode } from "./fault.js";
+import type { CallerErrorCode } from "./error.js";
 import { described, PhoneNumber, Timestamp, Uuid } from "./fields.js";
 
 export const deviceTypes = ["IOS", "ANDROID", "WEB"] as const;
@@ -44,7 +44,7 @@ export const CreateAuthenticationRequest = z.object({
 export type CreateAuthenticationRequest = z.infer<typeof CreateAuthenticationRequest>;
 
 /** The error code of a string in the wrong format, if it is not `bad_request`. */
-export const createFormatFaults: Readonly<Record<string, CallerFaultCode>> = {
+export const createFormatErrors: Readonly<Record<string, CallerErrorCode>> = {
   app_realm: "invalid_app_realm",
   app_version: "invalid_app_version",
   device_id: "invalid_device_id",

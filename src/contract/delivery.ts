@@ -52,7 +52,7 @@ export type ConfirmRequest = z.infer<typeof ConfirmRequest>;
 export type DestinationReason = "invalid_phone_number" | "unsupported_region" | "invalid_line" | "blocked_number";
 
 /** Result of `deliver`. */
-export interface DeliverAnswer {
+export interface DeliverResult {
   /**
    * - `sent`: a carrier accepted the message.
    * - `pending`: it may have been sent, or is being sent; the carrier has not responded yet.
@@ -79,7 +79,7 @@ export interface DeliverAnswer {
 }
 
 /** Result of `confirm`. */
-export interface ConfirmAnswer {
+export interface ConfirmResult {
   /**
    * `confirmed`: counted. `already_confirmed`: an earlier call was counted; this one changes nothing. `not_found`: no
    * message was sent to the number within 24 hours, or none before `at`.

@@ -206,13 +206,13 @@ export interface MessageFate {
  * Result of `createAuthentication`: the HTTP API's fields, and what remains. Repeating an idempotency key returns the
  * same API fields; the other fields show the state at that time.
  */
-export interface AuthenticationAnswer extends Readonly<AuthenticationResponse>, Standing, MessageFate {
+export interface AuthenticationResult extends Readonly<AuthenticationResponse>, Standing, MessageFate {
   /** The number in canonical E.164 form. Bind what you unlock to this number, not to what the user entered. */
   readonly phone_number: string;
 }
 
 /** Result of `retry`: the HTTP API's fields, and what remains. */
-export interface RetryAnswer extends Readonly<RetryResponse>, Pick<Standing, "remaining_checks">, MessageFate {
+export interface RetryResult extends Readonly<RetryResponse>, Pick<Standing, "remaining_checks">, MessageFate {
   /**
    * The number in canonical E.164 form. Absent on `already_validated` and `expired_auth`, and if the create was
    * rejected: it is stored no longer than needed.
@@ -221,7 +221,7 @@ export interface RetryAnswer extends Readonly<RetryResponse>, Pick<Standing, "re
 }
 
 /** Result of `check`: the HTTP API's fields, and what remains. **Only `valid` is success.** */
-export type CheckAnswer =
+export type CheckResult =
   | (CheckFields & {
       /** The code is right. Returned once; only the same idempotency key returns it again. */
       readonly status: "valid";

@@ -59,13 +59,13 @@ export interface Verifications {
    * Sends a code: starts a verification of the number, or sends again in the open one. Rejects with a `VerifierError`
    * of status 400 (nothing was sent) or 503 `unavailable`.
    */
-  start(request: direct.StartRequest, options?: VerificationOptions): Promise<StartAnswer>;
+  start(request: direct.StartRequest, options?: VerificationOptions): Promise<StartResult>;
   /** Checks the code that the user entered. **Only `valid` is success.** */
-  check(request: direct.VerificationCheckRequest, options?: Omit<VerificationOptions, "usedUp">): Promise<VerificationCheckAnswer>;
+  check(request: direct.VerificationCheckRequest, options?: Omit<VerificationOptions, "usedUp">): Promise<VerificationCheckResult>;
   /** Ends the open verification of a number: its codes are no longer accepted. `undefined`: there is none. */
-  cancel(request: direct.VerificationTarget, options?: Pick<VerificationOptions, "scope">): Promise<VerificationAnswer | undefined>;
+  cancel(request: direct.VerificationTarget, options?: Pick<VerificationOptions, "scope">): Promise<VerificationResult | undefined>;
   /** Returns the latest verification of a number, or the one with an id. `undefined`: unknown, or no longer stored. */
-  get(request: direct.VerificationTarget, options?: Pick<VerificationOptions, "scope">): Promise<VerificationAnswer | undefined>;
+  get(request: direct.VerificationTarget, options?: Pick<VerificationOptions, "scope">): Promise<VerificationResult | undefined>;
 }
 
 /** The latest messages of a verification. */
@@ -75,7 +75,7 @@ interface Sent {
 }
 
 /** Result of `verifications.start`. */
-export interface StartAnswer extends direct.Standing, direct.MessageFate, direct.Correlated, Sent {
+export interface StartResult extends direct.Standing, direct.MessageFate, direct.Correlated, Sent {
   /** The verification: the same id for each message in it, another one for the next. */
   readonly authentication_uuid: string;
   /** The number in canonical E.164 form. */
@@ -96,7 +96,7 @@ export interface StartAnswer extends direct.Standing, direct.MessageFate, direct
 }
 
 /** Result of `verifications.check`. **Only `valid` is success.** */
-export type VerificationCheckAnswer =
+export type VerificationCheckResult =
   | (direct.Standing &
       direct.Correlated & {
         /**
@@ -116,7 +116,7 @@ export type VerificationCheckAnswer =
   | { readonly status: "not_found" };
 
 /** A verification, as `get` and `cancel` return it. */
-export interface VerificationAnswer extends direct.Standing, direct.Correlated, Sent {
+export interface VerificationResult extends direct.Standing, direct.Correlated, Sent {
   readonly authentication_uuid: string;
   /** The number in canonical E.164 form; masked once the verification has ended, unless the request named it. */
   readonly phone_number: string;

@@ -24,7 +24,7 @@ export const deliveryMargin = deliveryTimeout + 5 * second;
 const keptUndelivered = 7 * day;
 
 /** A receiver's response; `retryAfter` in milliseconds. */
-export type DeliveryAnswer = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
+export type DeliveryResult = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
 
 /**
  * Adds a delivery status in the same write as the change that caused it (docs/contract.md#callback-stored). Adds
@@ -81,7 +81,7 @@ export function settleDelivery(
   auth: Authentication,
   sequence: number,
   tries: number,
-  answer: DeliveryAnswer,
+  answer: DeliveryResult,
   now: number,
   jitter: number,
 ): Authentication | undefined {
@@ -91,7 +91,7 @@ export function settleDelivery(
 }
 
 /** Removes a delivered event, gives it up at `now`, or schedules it again. */
-function settled(event: OutboxEvent, answer: DeliveryAnswer, now: number, jitter: number): OutboxEvent[] {
+function settled(event: OutboxEvent, answer: DeliveryResult, now: number, jitter: number): OutboxEvent[] {
   if ("status" in answer && answer.status >= 200 && answer.status < 300) return [];
   if ("status" in answer && answer.status === 410) return [{ ...event, nextAt: now, dead: "answered 410 Gone" }];
   const rung = deliveryLadder[event.tries];

@@ -115,14 +115,14 @@ export function isRefusedLine(lineType: LineType, country: string | undefined, {
 }
 
 /** Why a number gets no message in any case, as the code of the error. */
-export const destinationFaults = ["unsupported_region", "invalid_line", "blocked_number"] as const;
-export type DestinationFault = (typeof destinationFaults)[number];
+export const destinationErrors = ["unsupported_region", "invalid_line", "blocked_number"] as const;
+export type DestinationError = (typeof destinationErrors)[number];
 
 /**
  * "Policy errors return 400 … country not allowed → `unsupported_region` … line type … → `invalid_line`, block list →
  * `blocked_number`" (docs/contract.md#destinations). Test numbers are only ever blocked.
  */
-export function destinationFault(phone: PhoneNumber, rules: DestinationRules): DestinationFault | undefined {
+export function destinationError(phone: PhoneNumber, rules: DestinationRules): DestinationError | undefined {
   if (rules.blocked(phone.number)) return "blocked_number";
   if (phone.test) return undefined;
   if (rules.countries !== "all" && (phone.country === undefined || !rules.countries.has(phone.country))) return "unsupported_region";

@@ -2,7 +2,7 @@ import { balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./bal
 import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
-import { type DestinationFault, destinationFaults } from "./phone-number.js";
+import { type DestinationError, destinationErrors } from "./phone-number.js";
 import { type Cap, type GrowingCap, milliseconds, type Policy, sendsPerDay } from "./policy.js";
 import { base36, day, hour } from "./time.js";
 
@@ -290,7 +290,7 @@ export function refusedClaims(
  * What a request to a number that gets no message in any case claims in the background (docs/contract.md#uncreated): a
  * member in the window of the number's rejected creates. `token`: tells requests of one millisecond apart.
  */
-export function uncreatedClaims(customer: string, number: string, code: DestinationFault, token: string, moment: Moment, pseudonym: Pseudonym): Claim[] {
+export function uncreatedClaims(customer: string, number: string, code: DestinationError, token: string, moment: Moment, pseudonym: Pseudonym): Claim[] {
   const { now, skew } = moment;
   const window = `${customer}:r:${pseudonym(number)}`;
   const member = `${code}/${base36(now)}/${token.slice(0, 8)}`;
@@ -301,9 +301,9 @@ export function uncreatedClaims(customer: string, number: string, code: Destinat
 }
 
 /** Reads such a member; `undefined`: it names an authentication. */
-export function readUncreated(member: string): { readonly code: DestinationFault; readonly at: number } | undefined {
+export function readUncreated(member: string): { readonly code: DestinationError; readonly at: number } | undefined {
   const { id, at } = readMember(member);
-  const code = destinationFaults.find((one) => one === id);
+  const code = destinationErrors.find((one) => one === id);
   return code === undefined ? undefined : { code, at };
 }
 

@@ -7,7 +7,7 @@ import { milliseconds, type Policy } from "./policy.js";
 import { settleOverdue } from "./send.js";
 
 /** The result of a retry, without its ids and `created_at`. */
-export interface RetryResult {
+export interface RetryStanding {
   readonly status: RetryStatus;
   readonly remaining: number;
   /** Milliseconds since the epoch. */
@@ -24,7 +24,7 @@ const spent: ReadonlySet<RetryStatus> = new Set(["expired_auth", "already_valida
  * "`remaining_retry` = 4 − retries used, and 0 whenever the status is … `next_retry_at` = min(end of the cool-down,
  * `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (docs/contract.md#next-retry).
  */
-export function retryResult(auth: Authentication, status: RetryStatus, policy: Policy, channel?: Channel): RetryResult {
+export function retryStanding(auth: Authentication, status: RetryStatus, policy: Policy, channel?: Channel): RetryStanding {
   const remaining = spent.has(status) ? 0 : remainingRetries(auth, policy);
   return { status, remaining, nextRetryAt: remaining === 0 ? auth.expiresAt : Math.min(cooldownEnd(auth, policy, channel), auth.expiresAt) };
 }
@@ -94,7 +94,7 @@ export function leftOf(auth: Authentication, now: number, policy: Policy): Left 
   const isDelivery = auth.purpose !== undefined;
   return {
     checks: checksLeft(auth, now, policy),
-    retries: isDelivery ? 0 : retryResult(auth, retryStatus(auth, now, policy), policy).remaining,
+    retries: isDelivery ? 0 : retryStanding(auth, retryStatus(auth, now, policy), policy).remaining,
     seconds: isExpired(auth, now) ? 0 : Math.ceil((auth.expiresAt - now) / 1000),
   };
 }

@@ -21,7 +21,7 @@ export interface ParsePhoneNumberOptions {
  * no `country` given), `unknown_country` (no country has this code, or `country` is unknown), `too_short`, `too_long`,
  * or `invalid` (the right length, but in no range that its country has allocated).
  */
-export type PhoneNumberFault = "not_a_number" | "country_needed" | "unknown_country" | "too_short" | "too_long" | "invalid";
+export type PhoneNumberError = "not_a_number" | "country_needed" | "unknown_country" | "too_short" | "too_long" | "invalid";
 
 export type ParsedPhoneNumber =
   | {
@@ -34,7 +34,7 @@ export type ParsedPhoneNumber =
        */
       readonly country_code?: string;
     }
-  | { readonly ok: false; readonly reason: PhoneNumberFault };
+  | { readonly ok: false; readonly reason: PhoneNumberError };
 
 /** Maximum length of the input, in characters. No number is longer. */
 const longestInput = 250;
@@ -105,7 +105,7 @@ function digitsOf(typed: string): string | undefined {
   return digits === undefined ? undefined : `${plus === "" ? "" : "+"}${digits}`;
 }
 
-function faultOf({ text, country }: Reading): PhoneNumberFault {
+function faultOf({ text, country }: Reading): PhoneNumberError {
   switch (validatePhoneNumberLength(text, country)) {
     case "INVALID_COUNTRY":
       return "unknown_country";

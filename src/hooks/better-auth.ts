@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { StartRequest } from "../contract/direct.js";
 import { Uuid } from "../contract/fields.js";
-import type { StartAnswer } from "../contract/verification.js";
+import type { StartResult } from "../contract/verification.js";
 import type { Verifier } from "../create-verifier.js";
 import { canonicalNumber, e164 } from "../domain/phone-number.js";
 import { sentence } from "../domain/sentences.js";
@@ -113,7 +113,7 @@ function isCanonical(phoneNumber: string): boolean {
   return e164.test(phoneNumber) && canonicalNumber(phoneNumber) === phoneNumber;
 }
 
-const destinationFaults: readonly string[] = ["invalid_phone_number", "unsupported_region", "invalid_line", "blocked_number"];
+const destinationErrors: readonly string[] = ["invalid_phone_number", "unsupported_region", "invalid_line", "blocked_number"];
 
 /** Throws an error of the verifier as an `APIError`. Errors that only a developer can fix stay as they are: Better Auth logs them. */
 function translated(call: BetterAuthContext, locale: string | undefined): (error: unknown) => never {
@@ -121,18 +121,18 @@ function translated(call: BetterAuthContext, locale: string | undefined): (error
     if (!(error instanceof VerifierError)) throw error;
     const code = error.code.toUpperCase();
     if (error.code === "unavailable") throw call.error("SERVICE_UNAVAILABLE", { code, message: sentence("failed", locale) });
-    if (destinationFaults.includes(error.code)) throw call.error("BAD_REQUEST", { code, message: sentence("number", locale) });
+    if (destinationErrors.includes(error.code)) throw call.error("BAD_REQUEST", { code, message: sentence("number", locale) });
     if (error.code === "bad_request") throw call.error("BAD_REQUEST", { code, message: error.message });
     throw error;
   };
 }
 
 function ignoreDestination(error: unknown): void {
-  if (!(error instanceof VerifierError) || !destinationFaults.includes(error.code)) throw error;
+  if (!(error instanceof VerifierError) || !destinationErrors.includes(error.code)) throw error;
 }
 
 /** Better Auth's own limits use `X-Retry-After`. */
-function retryAfter({ status, retry_after, next_retry_at }: StartAnswer, now: number): Record<string, string> {
+function retryAfter({ status, retry_after, next_retry_at }: StartResult, now: number): Record<string, string> {
   const coolDown = status === "denied" && next_retry_at !== undefined ? Math.max(1, Math.ceil((Date.parse(next_retry_at) - now) / 1000)) : undefined;
   const seconds = retry_after ?? coolDown;
   return seconds === undefined ? {} : { "Retry-After": String(seconds), "X-Retry-After": String(seconds) };

@@ -1,4 +1,4 @@
-import type { ConfirmAnswer } from "../contract/delivery.js";
+import type { ConfirmResult } from "../contract/delivery.js";
 import type { Verifier } from "../create-verifier.js";
 import { VerifierError } from "../errors.js";
 import { bodyOf, exactBytes, readJson, readUrlEncoded } from "../http/body.js";
@@ -90,7 +90,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
     return verifier.deliver(request);
   };
 
-  const confirm = async (hook: Hook, confirmed: Confirmed, body: unknown): Promise<{ readonly status: ConfirmAnswer["status"] | "ignored" }> => {
+  const confirm = async (hook: Hook, confirmed: Confirmed, body: unknown): Promise<{ readonly status: ConfirmResult["status"] | "ignored" }> => {
     const found = confirmed.read(body);
     if (found === "nobody") return { status: "ignored" };
     const request = found && toConfirm(found, hook.settings);

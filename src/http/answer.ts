@@ -1,4 +1,4 @@
-import { faultBody, VerifierError } from "../errors.js";
+import { errorBody, VerifierError } from "../errors.js";
 import type { Logger } from "../ports/logger.js";
 import type { HttpResponse } from "./message.js";
 
@@ -10,9 +10,9 @@ export function answer(status: number, body: unknown, headers?: Record<string, s
 }
 
 /** The response to an error: "same body shape, nothing internal in `message`" (docs/contract.md#other-faults). */
-export function toFault(logger: Logger, docUrl: string, error: unknown): HttpResponse {
+export function toErrorResponse(logger: Logger, docUrl: string, error: unknown): HttpResponse {
   const fault = error instanceof VerifierError && error.status !== 500 ? error : internal(logger, error);
-  return answer(fault.status, faultBody(fault, docUrl), fault.code === "unavailable" ? { "retry-after": retryAfter } : undefined);
+  return answer(fault.status, errorBody(fault, docUrl), fault.code === "unavailable" ? { "retry-after": retryAfter } : undefined);
 }
 
 function internal(logger: Logger, err: unknown): VerifierError {

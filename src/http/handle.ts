@@ -1,11 +1,11 @@
 import type { Accounts } from "../access/accounts.js";
 import { factHeaders } from "../contract/facts.js";
-import { faultBody, VerifierError } from "../errors.js";
+import { errorBody, VerifierError } from "../errors.js";
 import type { Monitor } from "../observability/monitor.js";
 import type { Operations } from "../operations/operations.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
-import { answer, toFault } from "./answer.js";
+import { answer, toErrorResponse } from "./answer.js";
 import { readJson } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
@@ -42,7 +42,7 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
         answered = told(route, await operations[route.operation](input, { idempotencyKey }, account));
       }
     } catch (error) {
-      answered = toFault(parts.logger, parts.docUrl, error);
+      answered = toErrorResponse(parts.logger, parts.docUrl, error);
     }
     parts.monitor.metrics.http(match?.route.operation ?? "none", answered.status);
     return answered;
@@ -60,7 +60,7 @@ function noRoute(request: HttpRequest): VerifierError {
 
 function noMethod({ docUrl }: HandlerParts, route: Route): HttpResponse {
   const fault = new VerifierError("method_not_allowed", `This route accepts ${route.method} only.`);
-  return answer(fault.status, faultBody(fault, docUrl), { allow: route.method });
+  return answer(fault.status, errorBody(fault, docUrl), { allow: route.method });
 }
 
 /**

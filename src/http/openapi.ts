@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { DeliveryStatusEvent } from "../contract/callback.js";
+import { callerErrorCodes, ErrorBody, transportErrorCodes } from "../contract/error.js";
 import { type Fact, factHeaders, facts } from "../contract/facts.js";
-import { callerFaultCodes, Fault, transportFaultCodes } from "../contract/fault.js";
 import { descriptions } from "../contract/fields.js";
 import { LookupRequest } from "../contract/lookup.js";
 import { type Route, routes } from "./routes.js";
@@ -25,7 +25,7 @@ export function errorsAs(schema: string): (description: string, headers?: Json) 
   return (description, headers) => ({ description, ...(headers !== undefined && { headers }), content });
 }
 
-const fault = errorsAs("Fault");
+const error = errorsAs("Error");
 
 /** The schemas of a document by name. */
 export function schemasOf(requests: Readonly<Record<string, z.ZodType>>, responses: Readonly<Record<string, z.ZodType>>): Json {
@@ -82,14 +82,14 @@ function operationOf(route: Route): Json {
         ...(route.facts.length > 0 && { headers: Object.fromEntries(route.facts.map(factHeader)) }),
         content: jsonContent(reference(response)),
       },
-      "400": fault(`A fault the caller can act on: ${callerFaultCodes.join(", ")}.`),
-      "403": fault("Missing or wrong API key: forbidden."),
+      "400": error(`An error the caller can act on: ${callerErrorCodes.join(", ")}.`),
+      "403": error("Missing or wrong API key: forbidden."),
       ...(route.method === "POST" && {
-        "408": fault("The body did not arrive within 10 s: request_timeout."),
-        "413": fault("The body is over 16 KiB: payload_too_large."),
+        "408": error("The body did not arrive within 10 s: request_timeout."),
+        "413": error("The body is over 16 KiB: payload_too_large."),
       }),
-      "500": fault("internal_server_error."),
-      "503": fault("The store cannot answer: unavailable.", { "Retry-After": stringHeader("Seconds to wait.") }),
+      "500": error("internal_server_error."),
+      "503": error("The store does not respond: unavailable.", { "Retry-After": stringHeader("Seconds to wait.") }),
     },
   };
 }
@@ -124,7 +124,7 @@ function deliveryStatusWebhook(): Json {
  * package's.
  */
 export function openApiDocument(version: string): Json {
-  const schemas: Record<string, Json> = { Fault: schemaOf(Fault, "output"), DeliveryStatusEvent: schemaOf(DeliveryStatusEvent, "output") };
+  const schemas: Record<string, Json> = { Error: schemaOf(ErrorBody, "output"), DeliveryStatusEvent: schemaOf(DeliveryStatusEvent, "output") };
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const { request, response } = names[route.operation];
@@ -137,7 +137,7 @@ export function openApiDocument(version: string): Json {
     info: {
       title: "phoneproof",
       version,
-      description: `Phone-number verification by one-time SMS code. Unknown routes return 404, wrong methods 405; error codes of other statuses than 400: ${transportFaultCodes.join(", ")}.`,
+      description: `Phone-number verification by one-time SMS code. Unknown routes return 404, wrong methods 405; error codes of other statuses than 400: ${transportErrorCodes.join(", ")}.`,
       license,
     },
     security: [{ apiKey: [] }],

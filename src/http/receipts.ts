@@ -1,9 +1,9 @@
-import { faultBody, VerifierError } from "../errors.js";
+import { errorBody, VerifierError } from "../errors.js";
 import type { Messages } from "../messages/messages.js";
 import { type ReceiptTarget, readReceiptUrl } from "../messages/receipt-reference.js";
 import { parseReceipt, settleReceipts } from "../messages/receipts.js";
 import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
-import { answer, toFault } from "./answer.js";
+import { answer, toErrorResponse } from "./answer.js";
 import { bodyOf, exactBytes } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
@@ -40,7 +40,7 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
       // HEAD from link previews and OPTIONS from browsers are not receipts.
       if (!methods.includes(request.method)) {
         const fault = new VerifierError("method_not_allowed", `This route accepts ${methods.join(" and ")} only.`);
-        return answer(fault.status, faultBody(fault, docUrl), { allow: methods.join(", ") });
+        return answer(fault.status, errorBody(fault, docUrl), { allow: methods.join(", ") });
       }
       const query = request.query ?? "";
       const target = readReceiptUrl(messages.keyring, query);
@@ -49,7 +49,7 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
       const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, messages.clock.now());
       return await settle(messages, source.provider, reading, target);
     } catch (error) {
-      return toFault(messages.logger, docUrl, error);
+      return toErrorResponse(messages.logger, docUrl, error);
     }
   };
 }

@@ -1,16 +1,16 @@
 import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
-import type { AuthenticationAnswer, CheckAnswer, Correlated, MessageFate, RetryAnswer, Standing } from "../contract/direct.js";
+import type { AuthenticationResult, CheckResult, Correlated, MessageFate, RetryResult, Standing } from "../contract/direct.js";
 import type { RetryStatus } from "../contract/retry.js";
 import { type Authentication, hasNumber, isCarrierRefused } from "../domain/authentication.js";
 import { checksLeft } from "../domain/check.js";
 import type { Policy } from "../domain/policy.js";
 import { retryAfter } from "../domain/quota.js";
-import { retryResult, retryStatus } from "../domain/retry.js";
+import { retryStanding, retryStatus } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 
 /** The result of create. `number`: from the request, as the record of an ended authentication no longer holds it. */
-export function toAuthenticationAnswer(auth: Authentication, number: string, policy: Policy, now: number): AuthenticationAnswer {
+export function toAuthenticationResult(auth: Authentication, number: string, policy: Policy, now: number): AuthenticationResult {
   const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
   return {
     authentication_uuid: auth.id,
@@ -31,15 +31,15 @@ export function channelOf({ sends }: Authentication): Pick<MessageFate, "channel
 }
 
 /** The result of retry. `asked`: the channel that it wishes for. */
-export function toRetryAnswer(
+export function toRetryResult(
   auth: Authentication,
   status: RetryStatus,
   fate: MessageFate,
   policy: Policy,
   now: number,
   asked: Channel | undefined,
-): RetryAnswer {
-  const { remaining, nextRetryAt } = retryResult(auth, status, policy, asked);
+): RetryResult {
+  const { remaining, nextRetryAt } = retryStanding(auth, status, policy, asked);
   const phone_number = disclosedNumber(auth, status);
   return {
     authentication_uuid: auth.id,
@@ -54,7 +54,7 @@ export function toRetryAnswer(
 }
 
 /** The result of check. `auth`: the authentication after it. */
-export function toCheckAnswer(auth: Authentication, status: CheckStatus, policy: Policy, now: number): CheckAnswer {
+export function toCheckResult(auth: Authentication, status: CheckStatus, policy: Policy, now: number): CheckResult {
   const standing = { ...standingOf(auth, policy, now), ...correlated(auth) };
   if (status === "valid") return { authentication_uuid: auth.id, status, phone_number: auth.number, ...standing };
   const phone_number = disclosedNumber(auth, status);
@@ -67,7 +67,7 @@ export function correlated({ correlationId }: Authentication): Correlated {
 
 /** What an authentication has left, as returned by direct calls. */
 export function standingOf(auth: Authentication, policy: Policy, now: number): Standing {
-  const { remaining, nextRetryAt } = retryResult(auth, retryStatus(auth, now, policy), policy);
+  const { remaining, nextRetryAt } = retryStanding(auth, retryStatus(auth, now, policy), policy);
   return {
     remaining_retry: remaining,
     remaining_checks: checksLeft(auth, now, policy),

@@ -1,5 +1,5 @@
 import type { CheckRequest, CheckStatus } from "../contract/check.js";
-import type { CheckAnswer } from "../contract/direct.js";
+import type { CheckResult } from "../contract/direct.js";
 import { requireNumber } from "../core/records/records.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
@@ -11,7 +11,7 @@ import { creditClaims } from "../domain/spam-rules.js";
 import { unknownAuthentication } from "../errors.js";
 import { sendFeedback } from "../messages/feedback.js";
 import { isTestNumber } from "../options/options.js";
-import { toCheckAnswer } from "./answers.js";
+import { toCheckResult } from "./answers.js";
 import type { Context } from "./context.js";
 import { type KeyedCheck, keyedCheck, type Repeat } from "./idempotency.js";
 
@@ -26,9 +26,9 @@ export interface Verdict {
   readonly attempt?: number | undefined;
 }
 
-export async function check(context: Context, account: Account, request: CheckRequest, key?: string): Promise<CheckAnswer> {
+export async function check(context: Context, account: Account, request: CheckRequest, key?: string): Promise<CheckResult> {
   const { after, status } = await checkCode(context, account, request, key);
-  return toCheckAnswer(after, status, account.policy, context.clock.now());
+  return toCheckResult(after, status, account.policy, context.clock.now());
 }
 
 /**

@@ -1,6 +1,6 @@
 import { readDestination, requireChannel } from "../access/destination.js";
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
-import type { AuthenticationAnswer } from "../contract/direct.js";
+import type { AuthenticationResult } from "../contract/direct.js";
 import type { StartRequest } from "../contract/verification.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
@@ -12,7 +12,7 @@ import type { SendResult } from "../domain/send.js";
 import type { GivenMessage } from "../messages/given-message.js";
 import { handOverInTime } from "../messages/hand-over.js";
 import { reserve } from "../messages/reserve.js";
-import { toAuthenticationAnswer } from "./answers.js";
+import { toAuthenticationResult } from "./answers.js";
 import type { Context } from "./context.js";
 import { keyedCreate } from "./idempotency.js";
 import { askAboutCreate, asksOthers } from "./outside.js";
@@ -23,7 +23,7 @@ import { refuseCreate } from "./refusals.js";
  * spam rules → `spam_detected`, else the code is sent and the status is `pending`" (docs/contract.md#create-order).
  * "The three outcomes all make an authentication with an id and `expires_at`" (docs/contract.md#create-outcomes).
  */
-export async function create(context: Context, account: Account, request: CreateAuthenticationRequest, key?: string): Promise<AuthenticationAnswer> {
+export async function create(context: Context, account: Account, request: CreateAuthenticationRequest, key?: string): Promise<AuthenticationResult> {
   const { clock, keyring, settings } = context;
   const { policy } = account;
   const phone = readDestination(context, request.phone_number);
@@ -31,11 +31,11 @@ export async function create(context: Context, account: Account, request: Create
   const deadline = context.newDeadline();
   const keyed = key === undefined ? undefined : keyedCreate(context, account, request, key);
   const repeated = await keyed?.find(deadline, asksOthers(settings, request));
-  if (repeated !== undefined) return toAuthenticationAnswer(repeated, phone.number, policy, clock.now());
+  if (repeated !== undefined) return toAuthenticationResult(repeated, phone.number, policy, clock.now());
 
   const id = keyed?.id ?? keyring.newId();
   const { auth } = await begin(context, account, deadline, request, phone, { id, at: id, request: keyed?.fingerprint, starts: [], replaces: () => false });
-  return toAuthenticationAnswer(keyed?.same(auth) ?? auth, phone.number, policy, clock.now());
+  return toAuthenticationResult(keyed?.same(auth) ?? auth, phone.number, policy, clock.now());
 }
 
 /** Where a new authentication goes, and what it has besides its request. */

@@ -1,6 +1,6 @@
 import { readDestination, readNumber, requireChannel } from "../access/destination.js";
 import type { Conversion } from "../contract/conversion.js";
-import type { ConfirmAnswer, ConfirmRequest, DeliverAnswer, DeliverRequest } from "../contract/delivery.js";
+import type { ConfirmRequest, ConfirmResult, DeliverRequest, DeliverResult } from "../contract/delivery.js";
 import { TimedOut, unavailable, withTimeout } from "../core/deadline.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
@@ -15,7 +15,7 @@ import { creditClaims, pastOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { sendFeedback } from "../messages/feedback.js";
 import { isTestNumber } from "../options/options.js";
-import { toAuthenticationAnswer } from "./answers.js";
+import { toAuthenticationResult } from "./answers.js";
 import type { Context } from "./context.js";
 import { keyedDelivery } from "./idempotency.js";
 import { countingRefusals } from "./refusals.js";
@@ -25,7 +25,7 @@ import { isRejected, type Placed, sendInSlot, slotsOf } from "./slots.js";
  * Sends a code that another server made (docs/contract.md#deliver). Every outcome is a status; a malformed request and a
  * missing ceiling reject.
  */
-export async function deliver(context: Context, account: Account, request: DeliverRequest): Promise<DeliverAnswer> {
+export async function deliver(context: Context, account: Account, request: DeliverRequest): Promise<DeliverResult> {
   const { locale } = request;
   const conversion = request.conversion ?? context.settings.conversion ?? "unknown";
   const needed = neededCeiling(account.policy, conversion);
@@ -43,7 +43,7 @@ export async function deliver(context: Context, account: Account, request: Deliv
 }
 
 /** Nothing was sent. */
-export function unavailableDelivery(locale?: string): DeliverAnswer {
+export function unavailableDelivery(locale?: string): DeliverResult {
   return { status: "unavailable", message: sentence("failed", locale) };
 }
 
@@ -70,7 +70,7 @@ export function neededCeiling({ limits }: Pick<Account["policy"], "limits">, con
 
 const countedDelivery = countingRefusals(sendDelivery);
 
-async function sendDelivery(context: Context, account: Account, request: DeliverRequest, conversion: Conversion): Promise<DeliverAnswer> {
+async function sendDelivery(context: Context, account: Account, request: DeliverRequest, conversion: Conversion): Promise<DeliverResult> {
   const { clock, keyring, past, settings } = context;
   const { code, text, purpose, known, expires_in, within } = request;
   const answerBy = within === undefined ? Number.POSITIVE_INFINITY : clock.now() + within;
@@ -132,7 +132,7 @@ function requireText({ settings }: Context, { code, text }: DeliverRequest): voi
   if (fault !== undefined) throw new VerifierError("bad_request", `text ${fault.replace("{code}", "code")}.`);
 }
 
-interface Outcome extends Pick<DeliverAnswer, "status" | "retry_after"> {
+interface Outcome extends Pick<DeliverResult, "status" | "retry_after"> {
   readonly why?: NotSent;
 }
 
@@ -146,7 +146,7 @@ async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, 
   const { auth } = placed;
   switch (placed.as) {
     case "begun": {
-      const { status, carrier_refused, retry_after } = toAuthenticationAnswer(auth, number, policy, clock.now());
+      const { status, carrier_refused, retry_after } = toAuthenticationResult(auth, number, policy, clock.now());
       if (status !== "pending") return blocked(status, retry_after);
       if (carrier_refused === true) return notSent;
       return { status: placed.result === "accepted" ? "sent" : "pending" };
@@ -171,7 +171,7 @@ async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, 
  * Counts that the user entered the delivered code (docs/contract.md#confirm), in one commit with what it gives back to
  * the spam rules.
  */
-export async function confirm(context: Context, account: Account, request: ConfirmRequest): Promise<ConfirmAnswer> {
+export async function confirm(context: Context, account: Account, request: ConfirmRequest): Promise<ConfirmResult> {
   const { clock, records, settings } = context;
   const { customer } = account;
   const number = request.phone_number === undefined ? undefined : readNumber(context, request.phone_number).number;

@@ -14,8 +14,8 @@ import {
   parseVerificationCheck,
 } from "../access/parse.js";
 import { refuseMisspelt } from "../access/spelling.js";
-import type { ConfirmAnswer, DeliverAnswer } from "../contract/delivery.js";
-import type { AuthenticationAnswer, CheckAnswer, RetryAnswer } from "../contract/direct.js";
+import type { ConfirmResult, DeliverResult } from "../contract/delivery.js";
+import type { AuthenticationResult, CheckResult, RetryResult } from "../contract/direct.js";
 import type { LookupResponse } from "../contract/lookup.js";
 import type { VerificationOptions, Verifications } from "../contract/verification.js";
 import type { Account } from "../domain/account.js";
@@ -50,13 +50,13 @@ export interface CallOptions {
  * are identified by `customer_uuid` alone.
  */
 export interface Operations {
-  createAuthentication(input: unknown, options: CallOptions, caller?: Account): Promise<AuthenticationAnswer>;
-  retry(input: unknown, options: CallOptions, caller?: Account): Promise<RetryAnswer>;
-  check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckAnswer>;
+  createAuthentication(input: unknown, options: CallOptions, caller?: Account): Promise<AuthenticationResult>;
+  retry(input: unknown, options: CallOptions, caller?: Account): Promise<RetryResult>;
+  check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckResult>;
   lookup(input: unknown, options: CallOptions, caller?: Account): Promise<LookupResponse>;
   readonly verifications: Verifications;
-  deliver(input: unknown): Promise<DeliverAnswer>;
-  confirm(input: unknown): Promise<ConfirmAnswer>;
+  deliver(input: unknown): Promise<DeliverResult>;
+  confirm(input: unknown): Promise<ConfirmResult>;
   explain(input: unknown): Promise<Explanation>;
   history(input: unknown): Promise<readonly HistoryEntry[]>;
   refusals(input: unknown): Promise<readonly RefusedRequests[]>;

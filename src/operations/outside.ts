@@ -16,12 +16,12 @@ import { isTestNumber, type Settings } from "../options/options.js";
 import type { Context } from "./context.js";
 
 /** Facts from outside the store about a message, with decisions of the caller's own rules and lists. */
-export interface OutsideAnswers extends Outside {
+export interface OutsideFacts extends Outside {
   readonly fired: readonly Decision[];
 }
 
 /** For a message that is not sent in any case. */
-export const nothingAsked: OutsideAnswers = { safe: false, proof: false, decided: [], fired: [] };
+export const nothingAsked: OutsideFacts = { safe: false, proof: false, decided: [], fired: [] };
 
 /** Whether a create asks anything but the store; it must do that only once. */
 export function asksOthers({ spamRules, lists, lookupBeforeSend }: Settings, { proof }: CreateAuthenticationRequest): boolean {
@@ -40,7 +40,7 @@ export async function askAboutCreate(
   phone: PhoneNumber,
   id: string,
   grows = false,
-): Promise<OutsideAnswers & Pick<Authentication, "origin" | "byCall">> {
+): Promise<OutsideFacts & Pick<Authentication, "origin" | "byCall">> {
   const { clock, keyring, lists, settings } = context;
   const { spam } = account.policy;
   const { ip, channel, device_id: deviceId, device_type: deviceType, proof: given } = request;
@@ -72,7 +72,7 @@ export async function askAboutCreate(
 }
 
 /** Asks about a retry that its record allows: the country's state, and lists, own rules and a lookup, if configured. */
-export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication): Promise<OutsideAnswers> {
+export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication): Promise<OutsideFacts> {
   const { clock, countries, lists, settings } = context;
   const { number, attempts, country, deviceType, origin } = auth;
   const now = clock.now();

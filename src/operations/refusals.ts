@@ -5,7 +5,7 @@ import { type Decided, transact, update } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";
 import { type Decision, isEnforced } from "../domain/decision.js";
-import { type DestinationFault, destinationFaults } from "../domain/phone-number.js";
+import { type DestinationError, destinationErrors } from "../domain/phone-number.js";
 import { readUncreated, refusedClaims, uncreatedClaims } from "../domain/quota.js";
 import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
@@ -71,7 +71,7 @@ export function reportRefusal(
 /** Requests to a number that were rejected by its country, its line type or the block list, in one hour. */
 export interface RefusedRequests {
   /** As in the response of status 400. */
-  readonly code: DestinationFault;
+  readonly code: DestinationError;
   /** Start of the hour. ISO 8601 timestamp. */
   readonly hour: string;
   /** At most 20: further ones are not counted. */
@@ -90,14 +90,14 @@ export function countingRefusals<Request extends { readonly phone_number: string
     try {
       return await operation(context, account, request, ...rest);
     } catch (error) {
-      const code = error instanceof VerifierError ? destinationFaults.find((one) => one === error.code) : undefined;
+      const code = error instanceof VerifierError ? destinationErrors.find((one) => one === error.code) : undefined;
       if (code !== undefined) countRefusal(context, account, request.phone_number, code);
       throw error;
     }
   };
 }
 
-function countRefusal(context: Context, { customer }: Account, phoneNumber: string, code: DestinationFault): void {
+function countRefusal(context: Context, { customer }: Account, phoneNumber: string, code: DestinationError): void {
   const { clock, inBackground, keyring, monitor, records, settings, store } = context;
   const token = keyring.newToken();
   const { number } = readNumber(context, phoneNumber);

@@ -1,6 +1,6 @@
 import { requireChannel } from "../access/destination.js";
 import type { Channel } from "../contract/channel.js";
-import type { MessageFate, RetryAnswer } from "../contract/direct.js";
+import type { MessageFate, RetryResult } from "../contract/direct.js";
 import type { RetryRequest, RetryStatus } from "../contract/retry.js";
 import { requireNumber } from "../core/records/records.js";
 import type { Account } from "../domain/account.js";
@@ -12,7 +12,7 @@ import type { SendResult } from "../domain/send.js";
 import { unknownAuthentication } from "../errors.js";
 import { handOverInTime } from "../messages/hand-over.js";
 import { reserve } from "../messages/reserve.js";
-import { channelOf, toRetryAnswer } from "./answers.js";
+import { channelOf, toRetryResult } from "./answers.js";
 import type { Context } from "./context.js";
 import type { Delivered } from "./create.js";
 import { askAboutRetry, asksAboutRetries, nothingAsked } from "./outside.js";
@@ -41,10 +41,10 @@ export interface Resent {
   readonly fate: MessageFate;
 }
 
-export async function retry(context: Context, account: Account, { authentication_uuid: id, channel }: RetryRequest): Promise<RetryAnswer> {
+export async function retry(context: Context, account: Account, { authentication_uuid: id, channel }: RetryRequest): Promise<RetryResult> {
   requireChannel(context, channel);
   const { status, auth, fate } = await resend(context, account, id, channel);
-  return toRetryAnswer(auth, status, { ...fate, ...channelOf(auth) }, account.policy, context.clock.now(), channel);
+  return toRetryResult(auth, status, { ...fate, ...channelOf(auth) }, account.policy, context.clock.now(), channel);
 }
 
 /**

@@ -1,12 +1,12 @@
 import { readDestination, requireChannel } from "../access/destination.js";
 import type * as direct from "../contract/direct.js";
 import type {
-  StartAnswer,
   StartRequest,
-  VerificationAnswer,
-  VerificationCheckAnswer,
+  StartResult,
   VerificationCheckRequest,
+  VerificationCheckResult,
   VerificationOptions,
+  VerificationResult,
   VerificationTarget,
 } from "../contract/verification.js";
 import { update } from "../core/records/transact.js";
@@ -17,7 +17,7 @@ import { timestamp } from "../domain/time.js";
 import { stateOf } from "../domain/verification.js";
 import { VerifierError } from "../errors.js";
 import { ownNumber } from "../messages/number-windows.js";
-import { channelOf, correlated, standingOf, toAuthenticationAnswer, toCheckAnswer } from "./answers.js";
+import { channelOf, correlated, standingOf, toAuthenticationResult, toCheckResult } from "./answers.js";
 import { checkCode } from "./check.js";
 import type { Context } from "./context.js";
 import { keyedStart } from "./idempotency.js";
@@ -27,7 +27,7 @@ import { isRejected, openAmong, type Slots, sendInSlot, slotsOf, unknownIsUndefi
  * Starts a verification of a number, or sends again in the open one: a create in the number's slot, or else a retry of
  * what is there (docs/contract.md#start).
  */
-export async function start(context: Context, account: Account, request: StartRequest, options: VerificationOptions): Promise<StartAnswer> {
+export async function start(context: Context, account: Account, request: StartRequest, options: VerificationOptions): Promise<StartResult> {
   const { clock } = context;
   const { policy } = account;
   const { usedUp = "anew" } = options;
@@ -53,10 +53,10 @@ export async function start(context: Context, account: Account, request: StartRe
       ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
     }),
   });
-  const answer = (status: StartAnswer["status"], attempt: number, { carrier_refused, retry_after }: direct.MessageFate = {}): StartAnswer => {
+  const answer = (status: StartResult["status"], attempt: number, { carrier_refused, retry_after }: direct.MessageFate = {}): StartResult => {
     const { auth } = placed;
     const now = clock.now();
-    const { authentication_uuid, phone_number, created_at, expires_at } = toAuthenticationAnswer(auth, phone.number, policy, now);
+    const { authentication_uuid, phone_number, created_at, expires_at } = toAuthenticationResult(auth, phone.number, policy, now);
     return {
       authentication_uuid,
       phone_number,
@@ -75,7 +75,7 @@ export async function start(context: Context, account: Account, request: StartRe
   };
   switch (placed.as) {
     case "begun": {
-      const { status, ...fate } = toAuthenticationAnswer(placed.auth, phone.number, policy, clock.now());
+      const { status, ...fate } = toAuthenticationResult(placed.auth, phone.number, policy, clock.now());
       return answer(status, status === "pending" ? 1 : 0, fate);
     }
     case "resent":
@@ -95,14 +95,14 @@ export async function checkVerification(
   account: Account,
   { check_code, ...target }: VerificationCheckRequest,
   { scope, idempotencyKey, repeat }: VerificationOptions,
-): Promise<VerificationCheckAnswer> {
+): Promise<VerificationCheckResult> {
   const { customer } = account;
   const named = { customer_uuid: customer, check_code };
-  const checkOne = async (id: string, number: string | undefined): Promise<VerificationCheckAnswer> => {
+  const checkOne = async (id: string, number: string | undefined): Promise<VerificationCheckResult> => {
     const verdict = await checkCode(context, account, { ...named, authentication_uuid: id }, idempotencyKey, repeat).catch(unknownIsUndefined);
     if (verdict === undefined || verdict.status === "expired_auth" || verdict.status === "already_validated") return { status: "not_found" };
     const { status, after } = verdict;
-    const answer = toCheckAnswer(after, status, account.policy, context.clock.now());
+    const answer = toCheckResult(after, status, account.policy, context.clock.now());
     return { ...answer, status, phone_number: number ?? (answer.phone_number as string), created_at: timestamp(after.createdAt), ...channelOf(after) };
   };
   if (target.authentication_uuid !== undefined) return checkOne(target.authentication_uuid, undefined);
@@ -110,7 +110,7 @@ export async function checkVerification(
   const slots = verificationSlots(context, account, scope, number);
   const copy = context.records.recall(customer, slots[0])?.auth;
   const cached = copy !== undefined && stateOf(copy, context.clock.now(), account.policy) === "open" ? copy : undefined;
-  const first: VerificationCheckAnswer = cached === undefined ? { status: "not_found" } : await checkOne(cached.id, number);
+  const first: VerificationCheckResult = cached === undefined ? { status: "not_found" } : await checkOne(cached.id, number);
   // The others may have been judged in one that another process has replaced.
   if (first.status === "valid" || first.status === "invalid") return first;
   const latest = await latestIn(context, account, slots);
@@ -123,7 +123,7 @@ export async function cancel(
   account: Account,
   target: VerificationTarget,
   options: VerificationOptions,
-): Promise<VerificationAnswer | undefined> {
+): Promise<VerificationResult | undefined> {
   const { clock, monitor, records } = context;
   const { customer, policy } = account;
   const found = await targetOf(context, account, target, options);
@@ -136,7 +136,7 @@ export async function cancel(
   });
   if (canceled === undefined) return undefined;
   monitor.canceled(canceled);
-  return toVerificationAnswer(context, account, canceled, target);
+  return toVerificationResult(context, account, canceled, target);
 }
 
 export async function get(
@@ -144,12 +144,12 @@ export async function get(
   account: Account,
   target: VerificationTarget,
   options: VerificationOptions,
-): Promise<VerificationAnswer | undefined> {
+): Promise<VerificationResult | undefined> {
   const found = await targetOf(context, account, target, options);
-  return found && toVerificationAnswer(context, account, found, target);
+  return found && toVerificationResult(context, account, found, target);
 }
 
-function toVerificationAnswer({ clock }: Context, { policy }: Account, auth: Authentication, { phone_number }: VerificationTarget): VerificationAnswer {
+function toVerificationResult({ clock }: Context, { policy }: Account, auth: Authentication, { phone_number }: VerificationTarget): VerificationResult {
   const now = clock.now();
   return {
     authentication_uuid: auth.id,
@@ -164,7 +164,7 @@ function toVerificationAnswer({ clock }: Context, { policy }: Account, auth: Aut
   };
 }
 
-const sendsOf = ({ sends }: Authentication): StartAnswer["sends"] =>
+const sendsOf = ({ sends }: Authentication): StartResult["sends"] =>
   sends.map(({ attempt, at, channel }) => ({ attempt, at: timestamp(at), ...(channel !== undefined && { channel }) }));
 
 /** The stored verification that a request names. */

@@ -15,14 +15,14 @@ export interface CallbackRequest {
 /**
  * The response's `status`, and the wait that `Retry-After` asked for, in milliseconds; or why there was no response.
  */
-export type CallbackAnswer = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
+export type CallbackResponse = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
 
 /**
  * Posts to webhooks. It must never follow a redirect, and never connect to an address outside the public internet; the
  * check is made on the address actually connected to.
  */
 export interface CallbackSender {
-  post(request: CallbackRequest): Promise<CallbackAnswer>;
+  post(request: CallbackRequest): Promise<CallbackResponse>;
   /** Closes open connections. Called when the verifier is closed. */
   close?(): void | Promise<void>;
 }

@@ -24,7 +24,7 @@ export interface LookupFacts {
 }
 
 /** The result of a provider's lookup. */
-export interface LookupAnswer extends LookupFacts {
+export interface LookupResult extends LookupFacts {
   /** The actual cost, in the unit of `policy.limits.spend`. Default: the provider's `price`. */
   readonly price?: number;
   /** Errors of further sources that were asked, for the log. Default: no errors. */
@@ -52,7 +52,7 @@ export interface LookupProvider {
    * Returns `undefined` if the number is unknown. An error may carry the actual cost in its property `price`; default:
    * the provider's `price`.
    */
-  lookup(request: LookupRequest, context: LookupContext): Promise<LookupAnswer | undefined>;
+  lookup(request: LookupRequest, context: LookupContext): Promise<LookupResult | undefined>;
   /**
    * The maximum cost of one lookup, in the unit of `policy.limits.spend`; 0 if lookups are free. Absent: unknown, and
    * with a spend ceiling creating the verifier fails.

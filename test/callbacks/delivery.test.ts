@@ -1,7 +1,7 @@
 import { Webhook } from "standardwebhooks";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { verifyWebhook } from "../../clients/webhooks.js";
-import type { CallbackAnswer, DeliveryStatusEvent, VerifierOptions } from "../../src/index.js";
+import type { CallbackResponse, DeliveryStatusEvent, VerifierOptions } from "../../src/index.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
 
@@ -140,7 +140,7 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
 
 describe("the ladder in virtual time", () => {
   /** A verifier whose receiver is a function, so that days pass at once. */
-  const withReceiver = (answer: (tries: number) => CallbackAnswer) => {
+  const withReceiver = (answer: (tries: number) => CallbackResponse) => {
     const at: number[] = [];
     const set = setUp({
       callbacks: {

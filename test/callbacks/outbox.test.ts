@@ -5,7 +5,7 @@ import { mapStore } from "../../examples/map-store.js";
 import { guardedSender } from "../../src/callbacks/guarded-sender.js";
 import { nameResolver } from "../../src/callbacks/names.js";
 import { leaseTime } from "../../src/domain/delivery.js";
-import type { CallbackAnswer, CallbackRequest, Change, DeliveryStatusEvent, Receipt, Store, VerifierOptions } from "../../src/index.js";
+import type { CallbackRequest, CallbackResponse, Change, DeliveryStatusEvent, Receipt, Store, VerifierOptions } from "../../src/index.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
 import { nameServer } from "./name-server.js";
@@ -32,7 +32,7 @@ const statuses = () => hook.received.map((one) => eventOf(one).status);
 /** Receivers in the process: a host whose name begins with `dead` never answers until it is told to. */
 const inProcess = () => {
   const posts: CallbackRequest[] = [];
-  const held: { readonly host: string; readonly answer: (answer: CallbackAnswer) => void }[] = [];
+  const held: { readonly host: string; readonly answer: (answer: CallbackResponse) => void }[] = [];
   const origins = Array.from({ length: 80 }, (_, index) => [`http://dead${index}.test`, `http://well${index}.test`]).flat();
   const options = (worker: boolean): Callbacks => ({
     worker,
@@ -50,7 +50,7 @@ const inProcess = () => {
     held,
     options,
     to: (kind: "dead" | "well") => posts.filter(({ url }) => new URL(url).host.startsWith(kind)),
-    release: (answer: CallbackAnswer = { status: 204 }) => {
+    release: (answer: CallbackResponse = { status: 204 }) => {
       for (const one of held.splice(0)) one.answer(answer);
     },
   };

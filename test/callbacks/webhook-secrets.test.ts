@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { verifyWebhook } from "../../clients/webhooks.js";
 import { toWebhook } from "../../src/callbacks/webhook.js";
 import type { Authentication, OutboxEvent } from "../../src/domain/authentication.js";
-import type { CallbackAnswer, CallbackRequest, Customers } from "../../src/index.js";
+import type { CallbackRequest, CallbackResponse, Customers } from "../../src/index.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
 
 const customer = randomUUID();
@@ -17,7 +17,7 @@ function withSender(options: Parameters<typeof setUp>[0], answer: (request: Call
   const posted: CallbackRequest[] = [];
   const post = async (request: CallbackRequest) => {
     posted.push(request);
-    return answer(request) as CallbackAnswer;
+    return answer(request) as CallbackResponse;
   };
   const set = setUp({ ...options, callbacks: { worker: false, allowOrigins: ["http://receiver.test"], sender: { post } } });
   const create = (customer_uuid = customer) =>

@@ -4,13 +4,13 @@ import { text } from "node:stream/consumers";
 import { afterEach, describe, expect, expectTypeOf, test } from "vitest";
 import { nodeHandler } from "../../adapters/http/node.js";
 import {
-  type CheckAnswer,
+  type CheckResult,
   type ClientOptions,
-  type CreateAnswer,
+  type CreateResult,
   createClient,
-  type FaultCode,
+  type ErrorCode,
   FaultError,
-  type RetryAnswer,
+  type RetryResult,
   type TransportCode,
   TransportError,
 } from "../../clients/client/index.js";
@@ -493,7 +493,7 @@ describe("options that cannot work are told when the client is made", () => {
 });
 
 test("the types are one for each status, and faults are apart from what the transport did", () => {
-  const told = (answer: CreateAnswer | RetryAnswer | CheckAnswer) => {
+  const told = (answer: CreateResult | RetryResult | CheckResult) => {
     switch (answer.status) {
       case "pending":
       case "spam_detected":
@@ -516,8 +516,8 @@ test("the types are one for each status, and faults are apart from what the tran
     }
   };
   expect(told).toBeTypeOf("function");
-  expectTypeOf<Extract<CheckAnswer, { status: "valid" }>["status"]>().toEqualTypeOf<"valid">();
-  expectTypeOf<FaultError["code"]>().toEqualTypeOf<FaultCode>();
+  expectTypeOf<Extract<CheckResult, { status: "valid" }>["status"]>().toEqualTypeOf<"valid">();
+  expectTypeOf<FaultError["code"]>().toEqualTypeOf<ErrorCode>();
   expectTypeOf<TransportError["code"]>().toEqualTypeOf<TransportCode>();
   // @ts-expect-error the client knows its customer
   expect((client: ReturnType<typeof createClient>) => client.retry({ authentication_uuid: id, customer_uuid: id })).toBeTypeOf("function");

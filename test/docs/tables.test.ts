@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";
+import { callerErrorCodes, transportErrorCodes } from "../../src/contract/error.js";
 import { factHeaders } from "../../src/contract/facts.js";
-import { callerFaultCodes, transportFaultCodes } from "../../src/contract/fault.js";
 import { retryStatuses } from "../../src/contract/retry.js";
 import { VerifierError, type VerifierErrorCode } from "../../src/errors.js";
 import { readOptions } from "../../src/options/options.js";
@@ -122,7 +122,7 @@ describe("docs/install.md: the table of statuses", () => {
 
 describe("docs/errors.md", () => {
   const { text } = readPage("docs/errors.md");
-  const codes: readonly VerifierErrorCode[] = [...callerFaultCodes, ...transportFaultCodes, "invalid_options"];
+  const codes: readonly VerifierErrorCode[] = [...callerErrorCodes, ...transportErrorCodes, "invalid_options"];
 
   it("has an anchor for each code, with its HTTP status, why it comes and the mend, in the order of the table", () => {
     const parts = text.split(/^### /m).slice(1);

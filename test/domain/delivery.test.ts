@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import type { DeliveryStatus } from "../../src/contract/callback.js";
 import type { Authentication, OutboxEvent } from "../../src/domain/authentication.js";
 import {
-  type DeliveryAnswer,
+  type DeliveryResult,
   deadEvent,
   deliveryLadder,
   dueEvent,
@@ -48,13 +48,13 @@ const told = (...events: readonly (readonly [attempt: number, status: DeliverySt
   events.reduce((auth, [attempt, status]) => withEvent(auth, { attempt, status }, t), blank);
 
 /** One try of the event that is due, at its time. */
-const tried = (auth: Authentication, answer: DeliveryAnswer, jitter = 0): Authentication => {
+const tried = (auth: Authentication, answer: DeliveryResult, jitter = 0): Authentication => {
   const event = auth.outbox.find(({ dead }) => dead === undefined) as OutboxEvent;
   return settleDelivery(auth, event.sequence, event.tries, answer, event.nextAt, jitter) as Authentication;
 };
 
 /** Milliseconds between the tries until the event is given up. */
-const waits = (answer: (tries: number) => DeliveryAnswer, jitter = 0): number[] => {
+const waits = (answer: (tries: number) => DeliveryResult, jitter = 0): number[] => {
   let auth = told([1, "submitted"]);
   const all: number[] = [];
   for (let tries = 0; deadEvent(auth, 1) === undefined; tries++) {

@@ -1,6 +1,6 @@
 import { Webhook } from "standardwebhooks";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
-import type { DeliverAnswer } from "../../src/contract/delivery.js";
+import type { DeliverResult } from "../../src/contract/delivery.js";
 import type { DeliverRequest } from "../../src/contract/direct.js";
 import { hooks, logtoHook, supabaseHook } from "../../src/hooks/index.js";
 import { type Host, mountings } from "../http/hosts.js";
@@ -21,7 +21,7 @@ const leavesValues = /after (express\.json\(\)|all four parsers)/;
 describe.each(mountings)("$name", ({ name, start }) => {
   const calls = standIn();
   const seen = new Set<unknown>();
-  const deliver = async (request: DeliverRequest): Promise<DeliverAnswer> => {
+  const deliver = async (request: DeliverRequest): Promise<DeliverResult> => {
     await calls.verifier.deliver(request);
     if (request.code === "000000") return { status: "rate_limited", message: sentence };
     const repeated = seen.has(request.idempotency_key);

@@ -1,4 +1,4 @@
-import type { ConfirmAnswer, DeliverAnswer } from "../../src/contract/delivery.js";
+import type { ConfirmResult, DeliverResult } from "../../src/contract/delivery.js";
 import type { ConfirmRequest, DeliverRequest } from "../../src/contract/direct.js";
 import { type Hook, hooks } from "../../src/hooks/index.js";
 import type { HttpResponse } from "../../src/http/message.js";
@@ -12,8 +12,8 @@ export const sentence = "Too many messages were requested. Try again later.";
 
 /** The calls that hooks make, at the seam to the verifier: it answers as it is told, and sends nothing. */
 export function standIn(
-  answer: DeliverAnswer | Error = { status: "sent", delivery_uuid: "d-1" },
-  confirmation: ConfirmAnswer | Error = { status: "confirmed" },
+  answer: DeliverResult | Error = { status: "sent", delivery_uuid: "d-1" },
+  confirmation: ConfirmResult | Error = { status: "confirmed" },
 ) {
   const delivered: DeliverRequest[] = [];
   const confirmed: ConfirmRequest[] = [];
@@ -43,7 +43,7 @@ export function standIn(
 const present = <T extends object>(request: T) => Object.fromEntries(Object.entries(request).filter(([, value]) => value !== undefined)) as T;
 
 /** A hook on the stand-in, with the requests that its server makes. */
-export function served(hook: Hook, answer?: DeliverAnswer | Error, confirmation?: ConfirmAnswer | Error) {
+export function served(hook: Hook, answer?: DeliverResult | Error, confirmation?: ConfirmResult | Error) {
   const calls = standIn(answer, confirmation);
   const handler = hooks(calls.verifier, [hook]);
   const send = (path: string, body: unknown, headers: Readonly<Record<string, string>> = {}, method = "POST"): Promise<HttpResponse> => {

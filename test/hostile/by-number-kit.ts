@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import type { CodeMessage, StartAnswer, StartRequest, VerificationCheckAnswer, VerificationOptions } from "../../src/index.js";
+import type { CodeMessage, StartRequest, StartResult, VerificationCheckResult, VerificationOptions } from "../../src/index.js";
 import type { Clock } from "../../src/ports/clock.js";
 import type { Store } from "../../src/ports/store.js";
 import { type FixedClock, fixedClock } from "../../src/testing/index.js";
@@ -9,8 +9,8 @@ import { hook, numberAt, type RiggedStore, rigged, type Sender, type Service, se
 /** One of several processes on one store, with its own way to the store. */
 export interface Process extends Omit<Service, "check"> {
   readonly store: RiggedStore;
-  start(fields?: Partial<StartRequest>, call?: VerificationOptions): Promise<StartAnswer>;
-  check(code: string, call?: VerificationOptions): Promise<VerificationCheckAnswer>;
+  start(fields?: Partial<StartRequest>, call?: VerificationOptions): Promise<StartResult>;
+  check(code: string, call?: VerificationOptions): Promise<VerificationCheckResult>;
   cancel(scope?: string): ReturnType<Service["verifier"]["verifications"]["cancel"]>;
   get(scope?: string): ReturnType<Service["verifier"]["verifications"]["get"]>;
 }

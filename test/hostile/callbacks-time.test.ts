@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { CallbackAnswer } from "../../src/index.js";
+import type { CallbackResponse } from "../../src/index.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { PlainStore } from "../store/plain-store.js";
 import { start } from "../support/verifier.js";
@@ -27,7 +27,7 @@ async function posts(one: Service, most: number, until: () => boolean = () => fa
   return at.map((time) => time - (at[0] as number));
 }
 
-async function withEvent(answer: () => Promise<CallbackAnswer>): Promise<Service & { id: string }> {
+async function withEvent(answer: () => Promise<CallbackResponse>): Promise<Service & { id: string }> {
   const clock = fixedClock(start);
   const one = service({ clock, store: new ForgetfulStore(clock.now) });
   one.hook.answer = answer;
@@ -37,7 +37,7 @@ async function withEvent(answer: () => Promise<CallbackAnswer>): Promise<Service
 }
 
 describe("the ladder", () => {
-  it.each<[string, () => Promise<CallbackAnswer>]>([
+  it.each<[string, () => Promise<CallbackResponse>]>([
     ["500", async () => ({ status: 500 })],
     ["302", async () => ({ status: 302 })],
     ["no connection", async () => ({ failed: "refused" })],
@@ -235,7 +235,7 @@ describe("the events of one send", () => {
 
   it("with a post that hangs: nothing later of that send overtakes it", async () => {
     const one = service({ receipts });
-    let release: (answer: CallbackAnswer) => void = () => {};
+    let release: (answer: CallbackResponse) => void = () => {};
     let first = true;
     one.hook.answer = () => {
       if (!first) return Promise.resolve({ status: 204 });

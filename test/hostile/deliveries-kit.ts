@@ -1,5 +1,5 @@
 import { expect } from "vitest";
-import type { ConfirmRequest, DeliverAnswer, DeliverRequest, PolicyOverride, VerifierEvent, VerifierOptions } from "../../src/index.js";
+import type { ConfirmRequest, DeliverRequest, DeliverResult, PolicyOverride, VerifierEvent, VerifierOptions } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { PlainStore } from "../store/plain-store.js";
@@ -11,7 +11,7 @@ import { day, hour, roomy } from "./one-commit-kit.js";
 export interface Party extends Service {
   readonly store: RiggedStore;
   readonly events: readonly VerifierEvent[];
-  deliver(number: string, code: string | undefined, fields?: Partial<DeliverRequest>): Promise<DeliverAnswer>;
+  deliver(number: string, code: string | undefined, fields?: Partial<DeliverRequest>): Promise<DeliverResult>;
   /** `of`: a number, or the id of a delivery. */
   confirm(of: string | undefined, fields?: Partial<ConfirmRequest>): ReturnType<Service["verifier"]["confirm"]>;
 }

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { onTestFinished } from "vitest";
 import {
-  type AuthenticationAnswer,
+  type AuthenticationResult,
   type CallOptions,
   type Channel,
   type CodeMessage,
@@ -86,7 +86,7 @@ export interface Process {
   readonly clock: FixedClock;
   readonly events: VerifierEvent[];
   readonly log: readonly LogLine[];
-  create(number?: string | number, fields?: Record<string, unknown>, call?: CallOptions): Promise<AuthenticationAnswer>;
+  create(number?: string | number, fields?: Record<string, unknown>, call?: CallOptions): Promise<AuthenticationResult>;
   retry(id: string, fields?: Record<string, unknown>): ReturnType<Verifier["retry"]>;
   check(id: string, code: string, call?: CallOptions): ReturnType<Verifier["check"]>;
   explain(id: string): ReturnType<Verifier["explain"]>;

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import type { ServerResponse } from "node:http";
 import {
   type AuthenticationResponse,
-  type CallbackAnswer,
   type CallbackRequest,
+  type CallbackResponse,
   type CallOptions,
   type CodeMessage,
   createVerifier,
@@ -181,8 +181,8 @@ export function sender(price?: number): Sender {
 /** A receiver of callbacks inside the process. */
 export interface Hook {
   readonly posted: (CallbackRequest & { readonly event: DeliveryStatusEvent; readonly id: string })[];
-  answer: (request: CallbackRequest) => Promise<CallbackAnswer>;
-  post(request: CallbackRequest): Promise<CallbackAnswer>;
+  answer: (request: CallbackRequest) => Promise<CallbackResponse>;
+  post(request: CallbackRequest): Promise<CallbackResponse>;
   /** `attempt:status` of each post about an authentication, in order. */
   story(id: string): string[];
 }

@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { readFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import type { AuthenticationAnswer, Customers, VerifierOptions } from "../../src/index.js";
+import type { AuthenticationResult, Customers, VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { PlainStore } from "../store/plain-store.js";
@@ -614,7 +614,7 @@ describe("what else a host may hand over", () => {
     const one = service({ policy: { limits: wide } });
     for (let i = 0; i < 40; i++) await one.create(1);
     const keyed = () => one.create(1, {}, { idempotencyKey: "k" });
-    const { retry_after: wait = 0, ...first } = (await keyed()) as AuthenticationAnswer;
+    const { retry_after: wait = 0, ...first } = (await keyed()) as AuthenticationResult;
     expect(first.status).toBe("rate_limited");
     one.clock.advance(1_000);
     expect(await keyed(), "and when there is room").toEqual({ ...first, retry_after: wait - 1 });

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { lineTypes } from "../../src/contract/lookup.js";
-import type { LookupAnswer, LookupProvider, VerifierOptions } from "../../src/index.js";
+import type { LookupProvider, LookupResult, VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { faultOf, inbox, numberOf, setUp, start } from "../support/verifier.js";
@@ -9,7 +9,7 @@ const american = { phone_number: "+14155552671" };
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A verifier that looks before it sends, and whom it asked. */
-function setUpBefore(answer: LookupProvider["lookup"] | LookupAnswer, options: Partial<VerifierOptions> = {}) {
+function setUpBefore(answer: LookupProvider["lookup"] | LookupResult, options: Partial<VerifierOptions> = {}) {
   const asked: string[] = [];
   const lookup: LookupProvider = {
     async lookup(request, context) {
@@ -54,7 +54,7 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
   });
 
   it("a repeat under its key answers what is stored, whatever is known of the number by then", async () => {
-    let answer: LookupAnswer = { line_type: "Mobile", incomplete: true };
+    let answer: LookupResult = { line_type: "Mobile", incomplete: true };
     const { create, clock } = setUpBefore(async () => answer);
     const { authentication_uuid, created_at, expires_at, status } = await create(american, { idempotencyKey: "key" });
     answer = { line_type: "FixedLine" };
@@ -128,7 +128,7 @@ describe('the router\'s `network: "lookup"`: MCC and MNC of the lookup choose th
     return { sender, special, rest, clock };
   }
 
-  it.each<[string, LookupAnswer, "sfr" | "rest"]>([
+  it.each<[string, LookupResult, "sfr" | "rest"]>([
     ["the network of the route", { mcc: "208", mnc: "10" }, "sfr"],
     ["another network", { mcc: "208", mnc: "01" }, "rest"],
     ["MCC alone", { mcc: "208" }, "rest"],

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { lookupChain, type WantedFact } from "../../adapters/lookup/chain.js";
-import type { LookupAnswer, LookupProvider } from "../../src/index.js";
+import type { LookupProvider, LookupResult } from "../../src/index.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 
 const request = { phone_number: "+14155552671", country_code: "US", line_type: "Unknown" as const };
@@ -8,7 +8,7 @@ const inTime = (timeLeft = 2000) => ({ signal: new AbortController().signal, tim
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
 /** A provider that answers so, and counts how often it is asked. */
-function source(answer: LookupAnswer | undefined | Error, price?: number) {
+function source(answer: LookupResult | undefined | Error, price?: number) {
   const asked = { times: 0 };
   const provider: LookupProvider = {
     price,
@@ -22,15 +22,15 @@ function source(answer: LookupAnswer | undefined | Error, price?: number) {
 }
 
 /** What a chain of sources that answer so comes to, without what it cost. */
-async function chained(...answers: (LookupAnswer | undefined | Error)[]) {
-  const { price, ...facts } = (await lookupChain(answers.map((answer) => source(answer).provider)).lookup(request, inTime())) as LookupAnswer;
+async function chained(...answers: (LookupResult | undefined | Error)[]) {
+  const { price, ...facts } = (await lookupChain(answers.map((answer) => source(answer).provider)).lookup(request, inTime())) as LookupResult;
   return facts;
 }
 
 const verizon = { carrier: "Verizon", mcc: "311", mnc: "480" };
 
 describe("fields missing are filled by the later ones only where that is sound", () => {
-  it.each<[string, LookupAnswer[], LookupAnswer]>([
+  it.each<[string, LookupResult[], LookupResult]>([
     [
       "the first word stands",
       [
@@ -75,7 +75,7 @@ describe("fields missing are filled by the later ones only where that is sound",
 describe("a provider that fails or hangs makes way for the next", () => {
   it("one that throws: what the next knows is told, with what failed, and as incomplete where something is left to know", async () => {
     expect(await chained(new Error("HTTP 500"), verizon)).toEqual({ ...verizon, failed: ["HTTP 500"], incomplete: true });
-    const all: LookupAnswer = { ...verizon, line_type: "Mobile", number_ported: false };
+    const all: LookupResult = { ...verizon, line_type: "Mobile", number_ported: false };
     expect(await chained(new Error("HTTP 500"), all), "nothing is left to know").toEqual({ ...all, failed: ["HTTP 500"] });
   });
 
@@ -141,7 +141,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
 });
 
 describe("who is asked, and what it costs", () => {
-  it.each<[string, WantedFact[] | undefined, LookupAnswer, number]>([
+  it.each<[string, WantedFact[] | undefined, LookupResult, number]>([
     ["all is known: nobody further", undefined, { ...verizon, line_type: "Mobile", number_ported: true }, 0],
     ["porting is missing: the next", undefined, { ...verizon, line_type: "Mobile" }, 1],
     ["what is wanted is known: nobody further", ["line_type", "mcc", "mnc"], { ...verizon, line_type: "Mobile" }, 0],
@@ -154,7 +154,7 @@ describe("who is asked, and what it costs", () => {
   });
 
   it("its price is the sum, known where each is; what was not asked, or told another price, is given back", async () => {
-    const all: LookupAnswer = { ...verizon, line_type: "Mobile", number_ported: true };
+    const all: LookupResult = { ...verizon, line_type: "Mobile", number_ported: true };
     const two = lookupChain([source(all, 0.01).provider, source(all, 0.02).provider]);
     expect(two.price).toBeCloseTo(0.03);
     expect(await two.lookup(request, inTime())).toMatchObject({ price: 0.01 });

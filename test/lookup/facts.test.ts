@@ -3,7 +3,7 @@ import { Redis } from "ioredis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
-import { createVerifier, type LookupAnswer, type LookupProvider, type VerifierOptions } from "../../src/index.js";
+import { createVerifier, type LookupProvider, type LookupResult, type VerifierOptions } from "../../src/index.js";
 import { rigged } from "../hostile/kit.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { faultOf, logger, numberOf, secret, setUp } from "../support/verifier.js";
@@ -13,7 +13,7 @@ const minute = 60_000;
 const day = 24 * 60 * minute;
 
 /** A provider that counts, and answers as it is told. */
-function provider(answer: () => LookupAnswer | undefined | Promise<LookupAnswer | undefined> = () => ({ carrier: "SFR" }), price?: number) {
+function provider(answer: () => LookupResult | undefined | Promise<LookupResult | undefined> = () => ({ carrier: "SFR" }), price?: number) {
   const asked: string[] = [];
   const lookup: LookupProvider = {
     price,
@@ -59,7 +59,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
     expect(source.asked).toHaveLength(1);
   });
 
-  it.each<[string, () => LookupAnswer]>([
+  it.each<[string, () => LookupResult]>([
     [
       "a failure",
       () => {
@@ -81,7 +81,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
   });
 
   it("fifty who ask at a time for one number are one request to the provider", async () => {
-    let answer: (facts: LookupAnswer) => void = () => {};
+    let answer: (facts: LookupResult) => void = () => {};
     const source = provider(() => new Promise((resolve) => (answer = resolve)));
     const { look } = setUpLookup(source);
     const looking = Array.from({ length: 50 }, () => look());
@@ -265,7 +265,7 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
     expect((await create({ phone_number: numberOf(2) })).status).toBe("pending");
   });
 
-  it.each<[string, () => LookupAnswer, number]>([
+  it.each<[string, () => LookupResult, number]>([
     ["what nothing was asked for is given back", () => ({ price: 0 }), 2],
     ["what it did cost is what counts", () => ({ price: 0.05 }), 1],
     ["a price that is none counts as its price", () => ({ price: Number.NaN }), 0],

@@ -17,7 +17,7 @@ const wire = {
   RetryResponse: "RetryResult",
   CheckResponse: "CheckResult",
   LookupResponse: "PhoneLookupResult",
-  Fault: "Fault",
+  ErrorBody: "Error",
   DeliveryStatusEvent: "DeliveryStatusEvent",
 } as const;
 const schemas = openapi.components.schemas as Readonly<Record<string, Field>>;

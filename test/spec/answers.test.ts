@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { factHeaders } from "../../src/contract/facts.js";
-import type { AuthenticationAnswer, CheckAnswer, RetryAnswer, VerifierOptions } from "../../src/index.js";
+import type { AuthenticationResult, CheckResult, RetryResult, VerifierOptions } from "../../src/index.js";
 import { dumpOfMemory, spellingsOf, traces } from "../support/dump.js";
 import { faultOf, inbox, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
@@ -14,9 +14,9 @@ type Call = { readonly idempotencyKey?: string };
 
 /** The three calls, whichever way they go. */
 interface Way {
-  create(fields?: object, call?: Call): Promise<AuthenticationAnswer>;
-  retry(authentication_uuid: string): Promise<RetryAnswer>;
-  check(authentication_uuid: string, check_code: string, call?: Call): Promise<CheckAnswer>;
+  create(fields?: object, call?: Call): Promise<AuthenticationResult>;
+  retry(authentication_uuid: string): Promise<RetryResult>;
+  check(authentication_uuid: string, check_code: string, call?: Call): Promise<CheckResult>;
 }
 
 const direct = ({ create, retry, check }: Set): Way => ({ create: (fields = {}, call) => create({ ...fields }, call), retry, check });

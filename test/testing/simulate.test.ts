@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 import { describe, expect, test } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { fromIoredis, redisStore } from "../../adapters/store/redis/index.js";
-import { destinationFault, phoneNumberOf } from "../../src/domain/phone-number.js";
+import { destinationError, phoneNumberOf } from "../../src/domain/phone-number.js";
 import type { SpamCandidate, SpamRule } from "../../src/index.js";
 import type { Store } from "../../src/ports/store.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
@@ -48,7 +48,7 @@ describe("the world", () => {
     for (const number of numbers) {
       const phone = phoneNumberOf(number, rules);
       expect(phone, number).toMatchObject({ number, country: country.code });
-      expect(destinationFault(phone!, { countries: "all", blocked: () => false }), number).toBeUndefined();
+      expect(destinationError(phone!, { countries: "all", blocked: () => false }), number).toBeUndefined();
     }
   });
 

@@ -1,7 +1,7 @@
 import type { CodeMessage, CredentialCheck, Feedback, SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 import { errorToken, withCode } from "../../kit/error-code.js";
 import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
-import { ask, type CarrierAnswer, type CarrierRequest, type NoAnswer } from "../../kit/request.js";
+import { ask, type CarrierRequest, type CarrierResponse, type NoAnswer } from "../../kit/request.js";
 import { openTransport, type TransportOptions, transportOptions } from "../../kit/transport.js";
 import { framedSender, type Made, type SenderFrame, type SenderOptions, senderOptions } from "./framed-sender.js";
 import { notSent } from "./outcomes.js";
@@ -34,11 +34,11 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   /** Builds the request for one message. If it throws, the message is rejected. */
   request(message: CodeMessage, made: Made<V> & { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
   /** Evaluates a response of any status before everything else; undefined: no decision. */
-  judgeFirst?(answer: CarrierAnswer): SendOutcome | undefined;
+  judgeFirst?(answer: CarrierResponse): SendOutcome | undefined;
   /** Evaluates a response of status 200 to 299. */
-  accepted(answer: CarrierAnswer): SendOutcome;
+  accepted(answer: CarrierResponse): SendOutcome;
   /** The carrier's error code in a response of another status. Default: none. */
-  errorCode?(answer: CarrierAnswer): unknown;
+  errorCode?(answer: CarrierResponse): unknown;
   /** Whether an error code means, at any status outside 200 to 299, that the message was definitely not sent. */
   readonly notSent?: (code: string) => boolean;
   /** Whether an error code means that the number is not on this channel. Default: none does. */
@@ -127,7 +127,7 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
 }
 
 /** What a response shows about the credentials. A 403 may concern their permissions. */
-function credentialWord<V>(api: CarrierApi<V>, answer: CarrierAnswer): CredentialCheck {
+function credentialWord<V>(api: CarrierApi<V>, answer: CarrierResponse): CredentialCheck {
   if (answer.status >= 200 && answer.status < 300) return { name: api.provider, credentials: "accepted" };
   const code = errorToken(api.errorCode?.(answer));
   const refused = answer.status === 401 || (code !== undefined && api.refusesCredentials?.(code) === true);
@@ -142,7 +142,7 @@ function unanswered({ sent, reason }: NoAnswer): SendOutcome {
  * Evaluates a response. If this throws, the outcome is unknown; the error may contain a number or a code and is not
  * reported.
  */
-function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
+function judge<V>(api: CarrierApi<V>, answer: CarrierResponse): SendOutcome {
   try {
     return judgeBy(api, answer);
   } catch {
@@ -150,7 +150,7 @@ function judge<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
   }
 }
 
-function judgeBy<V>(api: CarrierApi<V>, answer: CarrierAnswer): SendOutcome {
+function judgeBy<V>(api: CarrierApi<V>, answer: CarrierResponse): SendOutcome {
   const first = api.judgeFirst?.(answer);
   if (first !== undefined) return first;
   if (answer.status >= 200 && answer.status < 300) return api.accepted(answer);

@@ -5,9 +5,9 @@ export type { Channel, CodeMessage, RegisteredIds, SendContext, SendOutcome, Sms
 export { errorToken, failureOf, withCode } from "../../kit/error-code.js";
 export { isRecord, parseJson, pick } from "../../kit/json.js";
 export { optionFault, requireText } from "../../kit/option-fault.js";
-export type { CarrierAnswer, CarrierRequest } from "../../kit/request.js";
+export type { CarrierRequest, CarrierResponse } from "../../kit/request.js";
 export { basicAuth, digits } from "../../kit/spelling.js";
-export type { Fetch, FetchAnswer, TransportOptions } from "../../kit/transport.js";
+export type { Fetch, FetchResponse, TransportOptions } from "../../kit/transport.js";
 export type { ByCountry } from "./by-country.js";
 export { type CarrierApi, type CarrierOptions, carrierSender } from "./carrier-sender.js";
 export type { Extra, Fields } from "./extra.js";

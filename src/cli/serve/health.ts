@@ -2,11 +2,11 @@ import { setTimeout as sleep } from "node:timers/promises";
 import type { Ping, PingOptions } from "../../operations/ping.js";
 
 /** A response to `GET /healthz`: a status and one line of plain text. */
-export type HealthAnswer = readonly [status: 200 | 503, text: string];
+export type HealthResponse = readonly [status: 200 | 503, text: string];
 
 /** Whether requests should be sent to this process. */
 export interface Health {
-  answer(): Promise<HealthAnswer>;
+  answer(): Promise<HealthResponse>;
   /** From now on the response is 503. */
   leave(): void;
 }

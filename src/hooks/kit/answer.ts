@@ -1,4 +1,4 @@
-import type { DeliverAnswer } from "../../contract/delivery.js";
+import type { DeliverResult } from "../../contract/delivery.js";
 import { answer as json } from "../../http/answer.js";
 import type { HttpResponse } from "../../http/message.js";
 
@@ -13,8 +13,8 @@ export { json };
  *
  * `message` is always there unless the message was or may have been sent.
  */
-export interface Outcome extends Omit<DeliverAnswer, "status"> {
-  readonly status: DeliverAnswer["status"] | "malformed" | "unsupported" | "failed";
+export interface Outcome extends Omit<DeliverResult, "status"> {
+  readonly status: DeliverResult["status"] | "malformed" | "unsupported" | "failed";
   /** What is wrong with a `malformed` request, for operators. */
   readonly detail?: string;
 }

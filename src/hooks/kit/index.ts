@@ -1,6 +1,6 @@
 /** `phoneproof/hooks/kit`: the building blocks of the built-in hooks, for your own. */
 
-export type { DeliverAnswer } from "../../contract/delivery.js";
+export type { DeliverResult } from "../../contract/delivery.js";
 export type { ConfirmRequest, DeliverRequest } from "../../contract/direct.js";
 export type { HttpResponse } from "../../http/message.js";
 export { asQueued, asText, isSent, json, type Outcome, outerStatusOf, plain, statusOf } from "./answer.js";

@@ -3,7 +3,7 @@ import * as z from "zod";
 import type { Channel } from "../../contract/channel.js";
 import type { StartRequest } from "../../contract/direct.js";
 import type { LookupResponse as Facts, LineType } from "../../contract/lookup.js";
-import type { StartAnswer, VerificationOptions } from "../../contract/verification.js";
+import type { StartResult, VerificationOptions } from "../../contract/verification.js";
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpResponse } from "../../http/message.js";
@@ -136,7 +136,7 @@ function blocked(error: unknown): Blocked {
 }
 
 /** The body of a create. */
-function outcomeOf(started: StartAnswer | Blocked): Omit<CreateResponse, "metadata" | "request_id"> {
+function outcomeOf(started: StartResult | Blocked): Omit<CreateResponse, "metadata" | "request_id"> {
   const refused = (id: string, reason: Reason) => ({ id: verificationId(id), status: "blocked" as const, method: "message" as const, reason });
   if ("blocked" in started) return refused(noVerification().authentication_uuid, started.blocked);
   const { authentication_uuid: id, status, attempt, channel = "sms", is_open, next_retry_at } = started;

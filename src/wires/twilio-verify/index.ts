@@ -1,6 +1,6 @@
 import * as z from "zod";
 import type { Channel } from "../../contract/channel.js";
-import type { StartAnswer, VerificationAnswer, VerificationOptions } from "../../contract/verification.js";
+import type { StartResult, VerificationOptions, VerificationResult } from "../../contract/verification.js";
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpRequest } from "../../http/message.js";
@@ -126,7 +126,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
     const found = await verifications.get({ ...target, customer_uuid: call.caller }, { scope });
     const status = found && statuses[found.status];
     // A number names its open verification only.
-    return status === undefined || (status === "canceled" && "phone_number" in target) ? undefined : toVerification(call, found as VerificationAnswer, status);
+    return status === undefined || (status === "canceled" && "phone_number" in target) ? undefined : toVerification(call, found as VerificationResult, status);
   });
 
   const cancel = onVerification(async (target, call) => {
@@ -181,12 +181,12 @@ function bySid(sid: string): Target | undefined {
   return id === undefined ? undefined : { authentication_uuid: id };
 }
 
-type Shown = Pick<VerificationAnswer, "authentication_uuid" | "created_at" | "phone_number" | "sends">;
+type Shown = Pick<VerificationResult, "authentication_uuid" | "created_at" | "phone_number" | "sends">;
 
 const callOptions = ({ header }: WireCall<string>): VerificationOptions => ({ scope, idempotencyKey: header("idempotency-key") });
 
 /** Verified and expired ones are gone. */
-const statuses: Readonly<Partial<Record<VerificationAnswer["status"], Verification["status"]>>> = {
+const statuses: Readonly<Partial<Record<VerificationResult["status"], Verification["status"]>>> = {
   open: "pending",
   used_up: "max_attempts_reached",
   canceled: "canceled",
@@ -224,7 +224,7 @@ async function customerOf(verifier: Verifier, request: HttpRequest): Promise<str
 }
 
 /** Throws unless a message was sent. */
-function requireSent({ status, next_retry_at, retry_after }: StartAnswer): void {
+function requireSent({ status, next_retry_at, retry_after }: StartResult): void {
   if (status === "denied") throw notYet(next_retry_at && `The next message can be requested at ${next_retry_at}.`);
   if (status === "rate_limited") throw sendsUsedUp(retry_after === undefined ? undefined : `There is room for another message in ${retry_after} seconds.`);
   if (status === "spam_detected") throw fraudulent();

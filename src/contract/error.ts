@@ -2,7 +2,7 @@ import * as z from "zod";
 import { described } from "./fields.js";
 
 /** Codes of errors that the caller can act on; their status is 400, and no other code's is (docs/contract.md#caller-faults). */
-export const callerFaultCodes = [
+export const callerErrorCodes = [
   "bad_request",
   "invalid_phone_number",
   "invalid_auth_uuid",
@@ -22,22 +22,22 @@ export const callerFaultCodes = [
 ] as const;
 
 /** Codes of the other HTTP failures (docs/contract.md#other-faults). */
-export const transportFaultCodes = ["forbidden", "not_found", "method_not_allowed", "request_timeout", "payload_too_large", "unavailable"] as const;
+export const transportErrorCodes = ["forbidden", "not_found", "method_not_allowed", "request_timeout", "payload_too_large", "unavailable"] as const;
 
-export type CallerFaultCode = (typeof callerFaultCodes)[number];
-export type FaultCode = CallerFaultCode | (typeof transportFaultCodes)[number];
+export type CallerErrorCode = (typeof callerErrorCodes)[number];
+export type ErrorCode = CallerErrorCode | (typeof transportErrorCodes)[number];
 
 /** The body of an error, "all strings" (docs/contract.md#caller-faults). */
-export interface Fault {
+export interface ErrorBody {
   /** What went wrong, for programs. */
-  code: FaultCode;
+  code: ErrorCode;
   /** What is wrong, where, and how to fix it, for people. */
   message: string;
   /** Where the code is explained. */
   doc_url: string;
 }
-export const Fault = z.strictObject({
-  code: described(z.enum([...callerFaultCodes, ...transportFaultCodes]), "What went wrong, for programs."),
+export const ErrorBody = z.strictObject({
+  code: described(z.enum([...callerErrorCodes, ...transportErrorCodes]), "What went wrong, for programs."),
   message: described(z.string(), "What is wrong, where, and how to fix it, for people."),
   doc_url: described(z.string(), "Where the code is explained."),
-}) satisfies z.ZodType<Fault>;
+}) satisfies z.ZodType<ErrorBody>;
