@@ -23,7 +23,7 @@ export function wordsForRefused({ status, carrier_refused, retry_after }: Authen
 }
 
 /** For a user whose number the verifier rejects; other errors are thrown again. */
-export function wordsForFault(error: unknown): string {
+export function wordsForError(error: unknown): string {
   switch (error instanceof VerifierError ? error.code : undefined) {
     case "unsupported_region":
       return "We do not send codes to this country yet.";

@@ -68,7 +68,7 @@ export interface Composed {
   readonly diagnose: (options: DiagnoseOptions) => Promise<readonly Finding[]>;
   readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
   /** Why deliveries of this conversion would be rejected, under the policy of the options. */
-  readonly deliveryFault: (conversion?: Conversion) => string | undefined;
+  readonly deliveryError: (conversion?: Conversion) => string | undefined;
   readonly channels: readonly Channel[];
   readonly logger: Logger;
   readonly clock: Clock;
@@ -221,7 +221,7 @@ export function compose(options: VerifierOptions): Composed {
       await records.written();
       await Promise.all([countries.close(), past.close(), statistics.close()]);
     },
-    deliveryFault: (conversion = settings.conversion ?? "unknown") => neededCeiling(settings.policy, conversion),
+    deliveryError: (conversion = settings.conversion ?? "unknown") => neededCeiling(settings.policy, conversion),
     channels: settings.channels,
     logger,
     clock,

@@ -71,7 +71,7 @@ export interface Verifier {
    * Returns why `deliver` would reject every message with this conversion, or `undefined`: for programs that want to know
    * before the first one. Default: the option `conversion`. Absent if the verifier has `customers` or is lazy.
    */
-  deliveryFault?(conversion?: Conversion): string | undefined;
+  deliveryError?(conversion?: Conversion): string | undefined;
   /** Returns what the numbering plan and the lookup provider, if any, know about a number. */
   lookup(request: LookupRequest): Promise<LookupResponse>;
   /**
@@ -191,7 +191,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     logger,
     clock,
     channels,
-    deliveryFault,
+    deliveryError,
   } = compose(options);
   const handler = (root: string, answer: HttpHandler["handle"]): HttpHandler => ({
     root,
@@ -208,7 +208,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     check: (request, call = noOptions) => operations.check(request, call),
     deliver: (request) => operations.deliver(request),
     confirm: (request) => operations.confirm(request),
-    ...(options.customers === undefined && { deliveryFault }),
+    ...(options.customers === undefined && { deliveryError }),
     lookup: (request) => operations.lookup(request, {}),
     explain: (request) => operations.explain(request),
     history: (request) => operations.history(request),

@@ -8,7 +8,7 @@ import { defaultDocUrl } from "./options/schema.js";
 import type { VerifierOptions } from "./options/types.js";
 
 /** The calls that can wait for the verifier, and reject if it cannot be created. */
-type Calls = Omit<Verifier, "http" | "receipts" | "metricsHandler" | "metrics" | "customers" | "verifications" | "deliveryFault" | "close">;
+type Calls = Omit<Verifier, "http" | "receipts" | "metricsHandler" | "metrics" | "customers" | "verifications" | "deliveryError" | "close">;
 
 /**
  * A verifier that is created on first use, for modules that are imported without a working configuration: `next build`

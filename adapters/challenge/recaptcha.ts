@@ -1,5 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface RecaptchaChallengeOptions extends SiteverifyOptions {
@@ -26,7 +26,7 @@ export function recaptchaChallenge(options: RecaptchaChallengeOptions): Challeng
   onlyOptions(name, options, { minScore: true, action: true, ...siteverifyOptions });
   const { minScore } = options;
   if (minScore !== undefined && !(typeof minScore === "number" && minScore >= 0 && minScore <= 1))
-    throw optionFault(name, "minScore", "must be a number from 0 to 1", "Leave it out for 0.5.");
+    throw optionError(name, "minScore", "must be a number from 0 to 1", "Leave it out for 0.5.");
   const action = options.action === undefined ? undefined : requireText(name, "action", options.action, "Leave it out for any action.");
   const scores = ({ score }: { readonly score?: unknown }) =>
     score === undefined ? minScore === undefined : typeof score === "number" && score >= (minScore ?? 0.5);

@@ -1,6 +1,6 @@
 import type { Challenge } from "../../src/ports/challenge.js";
 import { parseJson, pick } from "../kit/json.js";
-import { type OptionNames, optionFault, requireText } from "../kit/option-fault.js";
+import { type OptionNames, optionError, requireText } from "../kit/option-error.js";
 import { readText } from "../kit/transport.js";
 
 /** The part of `fetch` that the challenges use; the global `fetch` and compatible clients match it. */
@@ -63,16 +63,16 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
   const { hostname, timeout, baseUrl = url } = options;
   const secret = requireText(name, "secret", options.secret, "Take the secret key of your site from the provider's console.");
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol))
-    throw optionFault(name, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${url}.`);
+    throw optionError(name, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${url}.`);
   if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0))
-    throw optionFault(name, "timeout", "must be a number of seconds above 0", "Leave it out to wait until the verifier gives up.");
+    throw optionError(name, "timeout", "must be a number of seconds above 0", "Leave it out to wait until the verifier gives up.");
   if (options.fetch !== undefined && typeof options.fetch !== "function")
-    throw optionFault(name, "fetch", "must be a function", "Leave it out for the global fetch.");
+    throw optionError(name, "fetch", "must be a function", "Leave it out for the global fetch.");
   const hosts = hostname === undefined ? undefined : [hostname].flat();
-  if (hosts?.length === 0) throw optionFault(name, "hostname", "is an empty list", "Leave it out for any host.");
+  if (hosts?.length === 0) throw optionError(name, "hostname", "is an empty list", "Leave it out for any host.");
   for (const host of hosts ?? [])
     if (typeof host !== "string" || !/^[^\s/:]+$/.test(host))
-      throw optionFault(name, "hostname", "must be a host without scheme and port", 'Pass for example "example.com".');
+      throw optionError(name, "hostname", "must be a host without scheme and port", 'Pass for example "example.com".');
   const address = `${baseUrl.replace(/\/+$/, "")}/siteverify`;
   // Read at each call, so that tools can replace the global `fetch` later.
   const fetch: Fetch = options.fetch ?? ((to, init) => globalThis.fetch(to, init));

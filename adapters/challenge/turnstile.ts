@@ -1,5 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
-import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-error.js";
 import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface TurnstileChallengeOptions extends SiteverifyOptions {

@@ -1,7 +1,7 @@
 import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
-import { onlyOptions, optionFault } from "../kit/option-fault.js";
+import { onlyOptions, optionError } from "../kit/option-error.js";
 import { type Mountable, mounted } from "./mounted.js";
-import { bodyIsGone, isUnpackFault, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
+import { bodyIsGone, isUnpackError, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
 
 /** The part of an Express 4 or 5 request that is used. */
@@ -37,7 +37,7 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
   onlyOptions("expressHandlers", options, { unknownRoutes: true }, { mend: 'Under a prefix it is mounted as app.use("/api", expressHandlers(verifier))' });
   const { unknownRoutes = "answer" } = options;
   if (unknownRoutes !== "answer" && unknownRoutes !== "next")
-    throw optionFault("expressHandlers", "unknownRoutes", 'must be "answer" or "next"', "Omit it for 404 responses.");
+    throw optionError("expressHandlers", "unknownRoutes", 'must be "answer" or "next"', "Omit it for 404 responses.");
   const passUnknown = unknownRoutes === "next";
 
   function answer(
@@ -106,7 +106,7 @@ function refusedBody(handler: HttpHandler, error: unknown): (() => Promise<HttpB
   if (!(error instanceof Error)) return undefined;
   const { type } = error as { type?: unknown };
   const known = typeof type === "string" && Object.hasOwn(refusals, type) ? refusals[type] : undefined;
-  const reason = known ?? (isUnpackFault(error) ? "encoded" : undefined);
+  const reason = known ?? (isUnpackError(error) ? "encoded" : undefined);
   if (reason === undefined) return undefined;
   return reason === "gone" ? () => bodyIsGone(handler) : async () => ({ kind: "refused", reason });
 }

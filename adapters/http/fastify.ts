@@ -68,7 +68,7 @@ export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, option
     scope.addContentTypeParser("*", {}, (_request, payload, parsed) => parsed(null, payload));
     scope.setErrorHandler((error, request, reply) => {
       // Fastify rejected the content type without reading the body: our handler decides whether it matters.
-      if (isContentTypeFault(error)) return answer(request, reply);
+      if (isContentTypeError(error)) return answer(request, reply);
       throw error;
     });
     for (const root of roots) {
@@ -125,7 +125,7 @@ function isDecodable(path: string): boolean {
   }
 }
 
-function isContentTypeFault(error: Error): boolean {
+function isContentTypeError(error: Error): boolean {
   const { code } = error as { code?: unknown };
   return typeof code === "string" && (code.startsWith("FST_ERR_CTP_") || code === "FST_ERR_ROUTE_MISSING_CONTENT_TYPE");
 }

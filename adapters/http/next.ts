@@ -1,4 +1,4 @@
-import { onlyOptions } from "../kit/option-fault.js";
+import { onlyOptions } from "../kit/option-error.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 import { answerRequest } from "./web-message.js";

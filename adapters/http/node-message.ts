@@ -123,7 +123,7 @@ export async function bodyIsGone(handler: HttpHandler): Promise<never> {
  * Whether a body failed to decompress: Node's zlib sets a number and a code, `Z_…` for gzip and deflate, `ERR_…` for
  * Brotli, `ZSTD_…`.
  */
-export function isUnpackFault(error: Error): boolean {
+export function isUnpackError(error: Error): boolean {
   const { errno, code, syscall } = error as NodeJS.ErrnoException;
   return typeof errno === "number" && typeof code === "string" && /^(?:Z|ERR|ZSTD)_/.test(code) && syscall === undefined;
 }
@@ -156,7 +156,7 @@ function readStream(request: NodeRequest, stream: Readable, limit: number): Prom
     stream.on("end", () => resolve({ kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) }));
     stream.on("error", (error) => {
       if (isCutOff(request)) refuse("cut_off");
-      else if (isUnpackFault(error)) refuse("encoded");
+      else if (isUnpackError(error)) refuse("encoded");
       else reject(error);
     });
     const watch = (one: Readable) => {

@@ -1,5 +1,5 @@
 import { pick } from "./json.js";
-import { optionFault } from "./option-fault.js";
+import { optionError } from "./option-error.js";
 import type { CarrierResponse } from "./request.js";
 
 /**
@@ -14,7 +14,7 @@ export function openTest(name: string, option: string, test: AnswerTest | undefi
   // A copy per response: an expression with the flag g or y keeps its last position.
   if (test instanceof RegExp) return (answer) => new RegExp(test).test(answer.text);
   if (typeof test?.path !== "string" || !Array.isArray(test.values)) {
-    throw optionFault(
+    throw optionError(
       name,
       option,
       "is no test",

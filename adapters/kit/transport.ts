@@ -1,4 +1,4 @@
-import { type OptionNames, optionFault } from "./option-fault.js";
+import { type OptionNames, optionError } from "./option-error.js";
 
 /** The part of `fetch` that senders and lookups use; the global `fetch` and compatible clients match it. */
 export type Fetch = (
@@ -49,13 +49,13 @@ export interface Transport {
 export function openTransport(owner: string, options: TransportOptions, publicUrl: string): Transport {
   const { baseUrl = publicUrl, timeout } = options;
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
-    throw optionFault(owner, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${publicUrl}.`);
+    throw optionError(owner, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${publicUrl}.`);
   }
   if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
-    throw optionFault(owner, "timeout", "must be a number of seconds above 0", "Leave it out to wait as long as the verifier does.");
+    throw optionError(owner, "timeout", "must be a number of seconds above 0", "Leave it out to wait as long as the verifier does.");
   }
   if (options.fetch !== undefined && typeof options.fetch !== "function") {
-    throw optionFault(owner, "fetch", "must be a function", "Leave it out for the global fetch.");
+    throw optionError(owner, "fetch", "must be a function", "Leave it out for the global fetch.");
   }
   // Read at each call, so that tools can replace the global `fetch` later.
   const fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));

@@ -1,5 +1,5 @@
 import { createPrivateKey, type KeyObject, randomUUID, sign } from "node:crypto";
-import { optionFault, requireText } from "./option-fault.js";
+import { optionError, requireText } from "./option-error.js";
 
 /**
  * Returns a function that makes the authorization header for a Vonage application: a JSON Web Token, RS256 with its
@@ -29,5 +29,5 @@ function readKey(name: string, pem: string): KeyObject {
   } catch {
     // Reported below, without the key.
   }
-  throw optionFault(name, "privateKey", "is not an RSA private key in PEM", "Pass the text of the application's private.key, line breaks included.");
+  throw optionError(name, "privateKey", "is not an RSA private key in PEM", "Pass the text of the application's private.key, line breaks included.");
 }

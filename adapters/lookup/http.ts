@@ -1,7 +1,7 @@
 import type { LookupFacts, LookupProvider } from "../../src/ports/lookup-provider.js";
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
@@ -73,19 +73,19 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
   });
   const { headers = {}, form, json } = options;
   const url = requireText(name, "url", options.url, 'Pass the source\'s address, for example "https://hlr.example/v1/{number_digits}".');
-  if (!URL.canParse(fill(url, () => "0"))) throw optionFault(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
-  if (form !== undefined && json !== undefined) throw optionFault(name, "form", "and json exclude each other", "Keep one of them.");
+  if (!URL.canParse(fill(url, () => "0"))) throw optionError(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
+  if (form !== undefined && json !== undefined) throw optionError(name, "form", "and json exclude each other", "Keep one of them.");
   const templates = [url, ...(typeof headers === "function" ? [] : Object.values(headers)), ...texts(form ?? null), ...texts(json ?? null)];
   const [stranger] = strangersIn(templates, placeholders);
   if (stranger !== undefined)
-    throw optionFault(name, "url, headers, form or json", `has an unknown placeholder ${stranger}`, "Those known are {number}, {number_digits} and {country}.");
+    throw optionError(name, "url, headers, form or json", `has an unknown placeholder ${stranger}`, "Those known are {number}, {number_digits} and {country}.");
   if (!templates.some((template) => /\{number(_digits)?\}/.test(template)))
-    throw optionFault(name, "url, form or json", "has neither {number} nor {number_digits} in it", "Put it where the number goes.");
+    throw optionError(name, "url, form or json", "has neither {number} nor {number_digits} in it", "Put it where the number goes.");
   const method = options.method ?? (form === undefined && json === undefined ? "GET" : "POST");
   if (method === "GET" && (form !== undefined || json !== undefined))
-    throw optionFault(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
+    throw optionError(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
   const facts = Object.entries(options.facts ?? {});
-  if (facts.length === 0) throw optionFault(name, "facts", "is missing", 'Say where they are, for example { mccmnc: "mccmnc", number_ported: "is_ported" }.');
+  if (facts.length === 0) throw optionError(name, "facts", "is missing", 'Say where they are, for example { mccmnc: "mccmnc", number_ported: "is_ported" }.');
   onlyOptions(name, options.facts, { carrier: true, line_type: true, mcc: true, mnc: true, mccmnc: true, number_ported: true }, { path: "facts" });
   const fields = Object.fromEntries(facts.map(([field, place]) => [field, openField(name, `facts.${field}`, place)]));
   const numberOf = openField(name, "number", options.number);

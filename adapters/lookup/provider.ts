@@ -1,6 +1,6 @@
 import type { LookupFacts, LookupProvider, LookupRequest, LookupResult } from "../../src/ports/lookup-provider.js";
 import { errorToken, withCode } from "../kit/error-code.js";
-import { type OptionNames, optionFault } from "../kit/option-fault.js";
+import { type OptionNames, optionError } from "../kit/option-error.js";
 import { ask, type CarrierRequest, type CarrierResponse } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
 import { openTransport, type TransportOptions, transportOptions } from "../kit/transport.js";
@@ -46,7 +46,7 @@ export interface LookupApi {
 export function lookupOver(name: string, options: LookupOptions, api: LookupApi): LookupProvider {
   const { price } = options;
   if (price !== undefined && !(typeof price === "number" && price >= 0 && price <= 1e9))
-    throw optionFault(name, "price", "must be a number from 0 to a thousand million", "Pass what one lookup costs, in the unit of policy.limits.spend.");
+    throw optionError(name, "price", "must be a number from 0 to a thousand million", "Pass what one lookup costs, in the unit of policy.limits.spend.");
   const transport = openTransport(name, options, api.url);
   const requestOf = (asked: LookupRequest) => {
     try {

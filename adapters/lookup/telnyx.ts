@@ -1,6 +1,6 @@
 import type { LookupProvider } from "../../src/ports/lookup-provider.js";
 import { isRecord, pick } from "../kit/json.js";
-import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-error.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOptions, lookupOver } from "./provider.js";
 
 export interface TelnyxLookupOptions extends LookupOptions {

@@ -1,6 +1,6 @@
 import type { LookupProvider } from "../../src/ports/lookup-provider.js";
 import { isRecord, pick } from "../kit/json.js";
-import { onlyOptions } from "../kit/option-fault.js";
+import { onlyOptions } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOptions, lookupOver, networkOf } from "./provider.js";

@@ -1,6 +1,6 @@
 import { type Meter, metrics as metricsApi, type Observable, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import type { Step, Telemetry } from "../../src/ports/telemetry.js";
-import { onlyOptions } from "../kit/option-fault.js";
+import { onlyOptions } from "../kit/option-error.js";
 
 export interface OpenTelemetryOptions {
   /** Default: the global provider's tracer named `phoneproof`. */

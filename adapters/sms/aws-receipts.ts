@@ -1,6 +1,6 @@
 import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
 import { parseJson, pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { Fetch } from "../kit/transport.js";
 import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords } from "./kit/report.js";
 import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sns.js";
@@ -56,10 +56,10 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
   const arns = typeof options.topicArn === "string" || options.topicArn === undefined ? [options.topicArn] : options.topicArn;
   const topics = arns.map((arn) => {
     const topic = readTopic(requireText(name, "topicArn", arn, mend));
-    if (topic === undefined) throw optionFault(name, "topicArn", "is not the ARN of an SNS topic", mend);
+    if (topic === undefined) throw optionError(name, "topicArn", "is not the ARN of an SNS topic", mend);
     return topic;
   });
-  if (topics.length === 0) throw optionFault(name, "topicArn", "is an empty list", mend);
+  if (topics.length === 0) throw optionError(name, "topicArn", "is an empty list", mend);
   const tolerance = openTolerance(name, options.tolerance, 3600);
   const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
   const readSns = snsReader(topics, fetch, tolerance);

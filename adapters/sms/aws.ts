@@ -1,7 +1,7 @@
 import type { CodeMessage, SendContext, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { errorToken, failureOf, withCode } from "../kit/error-code.js";
 import { isRecord, pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierRequest } from "../kit/request.js";
 import { connectionCode, neverConnected } from "../kit/transport.js";
 import { contextKey } from "./aws-receipts.js";
@@ -81,7 +81,7 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
   onlyOptions(name, options, { region: true, credentials: true, configurationSet: true, ...carrierOptions });
   const { credentials, configurationSet } = options;
   const region = requireText(name, "region", options.region, 'Pass the region, for example "eu-west-1"; or client and command of the AWS SDK.');
-  if (!/^[a-z]{2,4}(-[a-z]+)+-\d$/.test(region)) throw optionFault(name, "region", "is not a region", 'Pass for example "eu-west-1".');
+  if (!/^[a-z]{2,4}(-[a-z]+)+-\d$/.test(region)) throw optionError(name, "region", "is not a region", 'Pass for example "eu-west-1".');
   if (typeof credentials !== "function") checkCredentials(name, credentials);
   const signed = async (baseUrl: string, operation: string, input: object): Promise<CarrierRequest> => {
     const keys = typeof credentials === "function" ? checkCredentials(name, await credentials()) : credentials;
@@ -142,7 +142,7 @@ function inputOf(message: CodeMessage, { from, extra, ttl }: Made, configuration
 
 function checkCredentials(name: string, credentials: AwsCredentials | undefined): AwsCredentials {
   const mend = "Pass { accessKeyId, secretAccessKey, sessionToken? }, or a function that returns them.";
-  if (typeof credentials !== "object" || credentials === null) throw optionFault(name, "credentials", "is missing", mend);
+  if (typeof credentials !== "object" || credentials === null) throw optionError(name, "credentials", "is missing", mend);
   requireText(name, "credentials.accessKeyId", credentials.accessKeyId, mend);
   requireText(name, "credentials.secretAccessKey", credentials.secretAccessKey, mend);
   return credentials;
@@ -151,8 +151,8 @@ function checkCredentials(name: string, credentials: AwsCredentials | undefined)
 function clientSender(name: string, options: AwsClientOptions): SmsSender {
   onlyOptions(name, options, { client: true, command: true, configurationSet: true, ...senderOptions });
   const { client, command: Command, configurationSet } = options;
-  if (typeof client?.send !== "function") throw optionFault(name, "client", "has no method send", "Pass new PinpointSMSVoiceV2Client({ maxAttempts: 1 }).");
-  if (typeof Command !== "function") throw optionFault(name, "command", "is missing", "Pass SendTextMessageCommand of @aws-sdk/client-pinpoint-sms-voice-v2.");
+  if (typeof client?.send !== "function") throw optionError(name, "client", "has no method send", "Pass new PinpointSMSVoiceV2Client({ maxAttempts: 1 }).");
+  if (typeof Command !== "function") throw optionError(name, "command", "is missing", "Pass SendTextMessageCommand of @aws-sdk/client-pinpoint-sms-voice-v2.");
   return framedSender(name, options, {
     ...frame,
     async hand(message, made, context) {

@@ -1,5 +1,5 @@
 import type { SmsSender } from "../../src/ports/sms-sender.js";
-import { onlyOptions } from "../kit/option-fault.js";
+import { onlyOptions } from "../kit/option-error.js";
 import { speechFor, spokenCode } from "./kit/spoken.js";
 
 /** Columns of text inside the box. */

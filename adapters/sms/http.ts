@@ -3,7 +3,7 @@ import type { Channel, CodeMessage, SendOutcome, SmsSender } from "../../src/por
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
@@ -92,14 +92,14 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   const templates = openTemplates(name, options);
   const method = options.method ?? (form === undefined && json === undefined && body === undefined ? "GET" : "POST");
   if (method === "GET" && (form !== undefined || json !== undefined || body !== undefined))
-    throw optionFault(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
+    throw optionError(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
   const usesFrom = templates.some((template) => template.includes("{from}"));
   if (usesFrom && options.from === undefined)
-    throw optionFault(name, "from", "is missing, and the template has {from} in it", "Pass a sender id or number, a map by country, or a function.");
+    throw optionError(name, "from", "is missing, and the template has {from} in it", "Pass a sender id or number, a map by country, or a function.");
   if (!usesFrom && body === undefined && typeof url !== "function" && options.from !== undefined)
-    throw optionFault(name, "from", "is not used", "Put {from} into the template, or leave the option out.");
+    throw optionError(name, "from", "is not used", "Put {from} into the template, or leave the option out.");
   if (receiptsById && options.messageId === undefined)
-    throw optionFault(name, "messageId", "is missing, and receiptsById finds messages by it", "Say where the carrier's id is in its response.");
+    throw optionError(name, "messageId", "is missing, and receiptsById finds messages by it", "Say where the carrier's id is in its response.");
   const isAccepted = openTest(name, "accepted", options.accepted);
   const isRejected = openTest(name, "rejected", options.rejected);
   const idOf = openMessageId(name, options.messageId);
@@ -107,7 +107,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
 
   const { channel } = options;
   if (channel !== undefined && !Object.hasOwn(channels, channel))
-    throw optionFault(name, "channel", `must be one of ${Object.keys(channels).join(", ")}`, "Leave it out for SMS.");
+    throw optionError(name, "channel", `must be one of ${Object.keys(channels).join(", ")}`, "Leave it out for SMS.");
   return carrierSender<string>(name, options, {
     provider,
     ...(channel !== undefined && { channel }),
@@ -145,7 +145,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
 /** The last segment of a receipts route. */
 function requireProvider(name: string, provider = "http"): string {
   if (typeof provider !== "string" || !/^[a-z]+$/.test(provider))
-    throw optionFault(name, "provider", "must be lower-case letters", 'Pass for example "kannel".');
+    throw optionError(name, "provider", "must be lower-case letters", 'Pass for example "kannel".');
   return provider;
 }
 
@@ -154,10 +154,10 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
   const { url } = options;
   if (typeof url !== "function") {
     requireText(name, "url", url, 'Pass the carrier\'s address, for example "https://sms.example/send?to={to}".');
-    if (!URL.canParse(fill(url, () => "0"))) throw optionFault(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
+    if (!URL.canParse(fill(url, () => "0"))) throw optionError(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
   }
   const bodies = [options.form, options.json, options.body].filter((body) => body !== undefined);
-  if (bodies.length > 1) throw optionFault(name, "form", "json and body exclude each other", "Keep one of them.");
+  if (bodies.length > 1) throw optionError(name, "form", "json and body exclude each other", "Keep one of them.");
   const templates = [
     ...(typeof url === "function" ? [] : [url]),
     ...Object.values(options.headers ?? {}),
@@ -165,20 +165,20 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
     ...texts(options.json ?? null),
   ];
   for (const [header, value] of Object.entries(options.headers ?? {}))
-    if (!isHeader(header, "")) throw optionFault(name, `headers.${header}`, "is no name of a header", "Header names hold letters, digits and hyphens.");
+    if (!isHeader(header, "")) throw optionError(name, `headers.${header}`, "is no name of a header", "Header names hold letters, digits and hyphens.");
     else requireText(name, `headers.${header}`, value, "Pass a text, with placeholders where you like.");
   for (const [field, value] of Object.entries(options.form ?? {}))
-    if (typeof value !== "string") throw optionFault(name, `form.${field}`, "is no text", "A form holds texts alone: put it in quotes.");
+    if (typeof value !== "string") throw optionError(name, `form.${field}`, "is no text", "A form holds texts alone: put it in quotes.");
   const [stranger] = strangersIn(templates, placeholders);
   if (stranger !== undefined)
-    throw optionFault(
+    throw optionError(
       name,
       "url, headers, form or json",
       `has an unknown placeholder ${stranger}`,
       `Those known are ${placeholders.map((known) => `{${known}}`).join(", ")}.`,
     );
   if (options.body === undefined && typeof url !== "function" && !templates.some((template) => /\{(text|code)\}/.test(template))) {
-    throw optionFault(name, "url, form or json", "has neither {text} nor {code} in it", "Put {text} where the message goes.");
+    throw optionError(name, "url, form or json", "has neither {text} nor {code} in it", "Put {text} where the message goes.");
   }
   return templates;
 }
@@ -244,7 +244,7 @@ export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
   const provider = requireProvider(name, options.provider);
   const words = new Map(Object.entries(options.statuses ?? {}).map(([word, status]) => [word.toLowerCase(), status]));
   if (words.size === 0)
-    throw optionFault(name, "statuses", "is missing", 'Pass the carrier\'s words, for example { DELIVRD: "delivered", UNDELIV: "undeliverable" }.');
+    throw optionError(name, "statuses", "is missing", 'Pass the carrier\'s words, for example { DELIVRD: "delivered", UNDELIV: "undeliverable" }.');
   const bearsSecret = options.secret === undefined ? undefined : openUrlSecret(name, options.secret);
 
   const reportOf = (field: (key: string) => unknown): CarrierReport => {

@@ -1,5 +1,5 @@
 import type { CodeMessage, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
-import { onlyOptions } from "../kit/option-fault.js";
+import { onlyOptions } from "../kit/option-error.js";
 
 /** A sender that keeps its messages for inspection by tests. */
 export interface Inbox extends SmsSender {

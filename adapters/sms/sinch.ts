@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
@@ -37,7 +37,7 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
   const plan = requireText(name, "servicePlanId", options.servicePlanId, "Pass the service plan ID of the Sinch dashboard.");
   const token = requireText(name, "apiToken", options.apiToken, "Pass the service plan's API token of the Sinch dashboard.");
   const region = options.region ?? "us";
-  if (!/^[a-z]{2,10}$/.test(region)) throw optionFault(name, "region", "is not a region", 'Pass "us", "eu", "au", "br" or "ca".');
+  if (!/^[a-z]{2,10}$/.test(region)) throw optionError(name, "region", "is not a region", 'Pass "us", "eu", "au", "br" or "ca".');
   return carrierSender(name, options, {
     provider: "sinch",
     url: `https://${region}.sms.api.sinch.com`,

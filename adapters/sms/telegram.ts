@@ -3,7 +3,7 @@ import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { errorToken } from "../kit/error-code.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { carrierSender, type FixedOptions, fixedOptions } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
@@ -53,7 +53,7 @@ export function telegramSender(options: TelegramSenderOptions): SmsSender {
   const token = requireText(name, "token", options.token, "Pass the API token of the Gateway account (gateway.telegram.org/account/api).");
   const { ttl: longest = longestTtl, senderUsername } = options;
   if (!(Number.isInteger(longest) && longest >= shortestTtl && longest <= longestTtl))
-    throw optionFault(name, "ttl", `must be a whole number of seconds from ${shortestTtl} to ${longestTtl}`, "Leave it out for the life of the code.");
+    throw optionError(name, "ttl", `must be a whole number of seconds from ${shortestTtl} to ${longestTtl}`, "Leave it out for the life of the code.");
   if (senderUsername !== undefined) requireText(name, "senderUsername", senderUsername, "Leave it out for Telegram's own channel.");
   return carrierSender(name, options, {
     provider: "telegram",

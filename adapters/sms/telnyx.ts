@@ -2,7 +2,7 @@ import { createPublicKey, type KeyObject, verify } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
@@ -140,6 +140,6 @@ function referenceIn(url: unknown): string | undefined {
 function readKey(name: string, key: string): KeyObject {
   const bytes = Buffer.from(key, "base64");
   if (bytes.length !== 32)
-    throw optionFault(name, "publicKey", "is not an Ed25519 key of 32 bytes in base64", "Copy it from the Telnyx portal (Keys & Credentials).");
+    throw optionError(name, "publicKey", "is not an Ed25519 key of 32 bytes in base64", "Copy it from the Telnyx portal (Keys & Credentials).");
   return createPublicKey({ key: Buffer.concat([ed25519Prefix, bytes]), format: "der", type: "spki" });
 }

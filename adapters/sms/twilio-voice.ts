@@ -1,7 +1,7 @@
 import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-error.js";
 import { basicAuth } from "../kit/spelling.js";
 import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";

@@ -1,7 +1,7 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, requireText } from "../kit/option-fault.js";
+import { onlyOptions, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { basicAuth } from "../kit/spelling.js";
 import { type ByLanguage, openByLanguage } from "./kit/by-language.js";

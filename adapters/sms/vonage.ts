@@ -1,7 +1,7 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { isRecord, pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { basicAuth, digits } from "../kit/spelling.js";
 import type { TransportOptions } from "../kit/transport.js";
@@ -61,7 +61,7 @@ export function vonageSender(options: VonageSenderOptions): SmsSender {
   onlyOptions(name, options, { apiKey: true, apiSecret: true, applicationId: true, privateKey: true, ...carrierOptions });
   const authorization = openAuthorization(name, options);
   if (options.conversions === true && options.apiKey === undefined)
-    throw optionFault(name, "conversions", "needs apiKey and apiSecret", "Vonage's Conversion API takes nothing else.");
+    throw optionError(name, "conversions", "needs apiKey and apiSecret", "Vonage's Conversion API takes nothing else.");
   return carrierSender(name, options, {
     ...messagesApi(options, authorization),
     request: ({ to, text, receipt_url, receipt_reference, registered }, { baseUrl, from, extra, ttl }) => ({
@@ -182,7 +182,7 @@ function messagesApi(options: VonageAccount & TransportOptions, authorization: (
 function openAuthorization(name: string, options: VonageAccount): () => string {
   const { apiKey, applicationId } = options;
   if ((apiKey === undefined) === (applicationId === undefined)) {
-    throw optionFault(
+    throw optionError(
       name,
       "apiKey",
       apiKey === undefined ? "is missing" : "and applicationId exclude each other",

@@ -2,7 +2,7 @@ import { createHmac } from "node:crypto";
 import type { ReceiptReading, ReceiptRequest, ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, optionFault, requireText } from "../kit/option-fault.js";
+import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
 import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
 import { carrierSender, type FixedOptions, fixedOptions } from "./kit/carrier-sender.js";
@@ -53,7 +53,7 @@ export function whatsappSender(options: WhatsappSenderOptions): SmsSender {
   const template = requireText(name, "template", options.template, "Pass the name of an approved authentication template.");
   const languageOf = openByLanguage(name, "languages", options.languages, 'Pass a language code such as "en_US", or { fr: "fr", default: "en_US" }.');
   const { version = "v25.0" } = options;
-  if (!/^v\d{1,3}\.\d$/.test(version)) throw optionFault(name, "version", "is not a version of the Graph API such as v25.0", "Leave it out for the default.");
+  if (!/^v\d{1,3}\.\d$/.test(version)) throw optionError(name, "version", "is not a version of the Graph API such as v25.0", "Leave it out for the default.");
   const headers = { authorization: `Bearer ${token}` };
   const numberAt = (baseUrl: string) => `${baseUrl}/${version}/${encodeURIComponent(from)}`;
   return carrierSender(name, options, {

@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import express, { type NextFunction, type Request, type Response } from "express";
 import { parsePhoneNumber } from "phoneproof";
-import { wordsForEnded, wordsForFault, wordsForRefused, wordsForTyped } from "../words.js";
+import { wordsForEnded, wordsForError, wordsForRefused, wordsForTyped } from "../words.js";
 import { type Answer, codePage, numberPage, problemPage, welcomePage } from "./pages.js";
 import { verifier } from "./verifier.js";
 
@@ -83,7 +83,7 @@ post("/sign-up", async (request, response) => {
     beginSession(request, response, { pending: { authentication_uuid, phone_number, answer } });
     response.redirect(303, "/code");
   } catch (error) {
-    again(wordsForFault(error));
+    again(wordsForError(error));
   }
 });
 

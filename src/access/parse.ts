@@ -6,7 +6,7 @@ import { LookupRequest } from "../contract/lookup.js";
 import { HistoryRequest, NumberRequest, StatsRequest } from "../contract/operator.js";
 import { RetryRequest } from "../contract/retry.js";
 import { StartRequest, VerificationCheckRequest, VerificationTarget } from "../contract/verification.js";
-import { callbackUrlFault } from "../domain/callback-url.js";
+import { callbackUrlError } from "../domain/callback-url.js";
 import { VerifierError } from "../errors.js";
 import type { Settings } from "../options/options.js";
 
@@ -46,7 +46,7 @@ function requireConsistent<Request extends WithDevice>(request: Request, setting
   if (request.app_realm !== undefined && request.device_type !== "ANDROID") {
     throw new VerifierError("unsupported_app_realm_device_type", "app_realm goes with device_type ANDROID only.");
   }
-  const fault = request.callback_url === undefined ? undefined : callbackUrlFault(request.callback_url, settings.allowOrigins);
+  const fault = request.callback_url === undefined ? undefined : callbackUrlError(request.callback_url, settings.allowOrigins);
   if (fault !== undefined) throw new VerifierError("bad_request", `callback_url ${fault}.`);
   return request;
 }

@@ -1,6 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import type { LookupFunction } from "node:net";
-import { callbackUrlFault } from "../domain/callback-url.js";
+import { callbackUrlError } from "../domain/callback-url.js";
 import { isPublicAddress } from "../domain/ip.js";
 import type { CallbackRequest, CallbackResponse, CallbackSender } from "../ports/callback-sender.js";
 import { nameResolver, type Resolve } from "./names.js";
@@ -49,7 +49,7 @@ export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAdd
 
   return {
     async post(request) {
-      const fault = callbackUrlFault(request.url, request.allowOrigins);
+      const fault = callbackUrlError(request.url, request.allowOrigins);
       if (fault !== undefined) return { failed: `callback_url ${fault}` };
       const url = new URL(request.url);
       const client = await socketClient(url.protocol);

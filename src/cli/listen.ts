@@ -13,7 +13,7 @@ export function listen(server: Server, host: string, port: number): Promise<numb
 }
 
 /** Explains why listening failed, and the fix. `portOption`: the option that sets the port. */
-export function listenFault(error: unknown, host: string, port: number, portOption = "--port"): Error {
+export function listenError(error: unknown, host: string, port: number, portOption = "--port"): Error {
   const { code } = error as NodeJS.ErrnoException;
   if (code === "EADDRINUSE") return new Error(`port ${port} of ${host} is taken: stop what listens there, or choose another with ${portOption}`);
   return new Error(`cannot listen on ${host}:${port} (${code}): choose another address with --host or another port with ${portOption}`, { cause: error });

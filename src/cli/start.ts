@@ -15,7 +15,7 @@ import { jsonTerminal, wordsTerminal } from "./demo/terminal.js";
 import { firstDayHint } from "./first-day.js";
 import { isLoopback } from "./hosts.js";
 import { type DevIdentity, identityIn } from "./identity.js";
-import { listen, listenFault, urlOf } from "./listen.js";
+import { listen, listenError, urlOf } from "./listen.js";
 import { carrierIdOf, devSender } from "./sender.js";
 import type { DevSettings } from "./settings.js";
 import { type OpenStore, openPlace } from "./store.js";
@@ -193,7 +193,7 @@ async function listenSomewhere(server: Server, { host, port }: DevSettings): Pro
     try {
       return await listen(server, host, candidate);
     } catch (error) {
-      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE" || candidate >= last) throw listenFault(error, host, candidate);
+      if ((error as NodeJS.ErrnoException).code !== "EADDRINUSE" || candidate >= last) throw listenError(error, host, candidate);
     }
   }
 }

@@ -11,7 +11,7 @@ const ports: ReadonlySet<string> = new Set(["", "443", "8443"]);
  * origins can be allowed for development" (docs/contract.md#callback-url). Returns what is wrong with a callback_url,
  * or `undefined`. Host names are resolved and checked when a callback is delivered.
  */
-export function callbackUrlFault(url: string, allowOrigins: readonly string[]): string | undefined {
+export function callbackUrlError(url: string, allowOrigins: readonly string[]): string | undefined {
   if (url.length > 2048) return "must be at most 2048 characters";
   if (!URL.canParse(url)) return "must be an absolute https URL";
   const { protocol, username, password, hash, hostname, port, origin } = new URL(url);

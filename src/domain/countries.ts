@@ -40,7 +40,7 @@ export function countryMeant(text: string): CountryCode | undefined {
 }
 
 /** Returns what is wrong with a country code, if anything. */
-export function countryFault(code: string): string | undefined {
+export function countryError(code: string): string | undefined {
   if (known.has(code)) return undefined;
   const mend = countryMeant(code);
   const words = 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"';
@@ -53,7 +53,7 @@ export function countryFault(code: string): string | undefined {
  * Returns what is wrong with the key of a map by country, if anything. Such a map may have a `default` for all other
  * countries.
  */
-export function countryKeyFault(key: string): string | undefined {
-  const fault = key === "default" ? undefined : countryFault(key);
+export function countryKeyError(key: string): string | undefined {
+  const fault = key === "default" ? undefined : countryError(key);
   return fault === undefined ? undefined : `${fault}; or "default"`;
 }

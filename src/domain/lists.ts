@@ -50,7 +50,7 @@ export interface ListIndex {
  * An invalid entry: its path in the list, and the fix. The entry itself is not repeated, because it may be someone's
  * number.
  */
-export interface ListFault {
+export interface ListError {
   readonly path: readonly (string | number)[];
   readonly message: string;
 }
@@ -59,7 +59,7 @@ export interface ReadList {
   /** Index of all valid entries; absent if the value is not a list. */
   readonly index?: ListIndex;
   /** The first ten errors. */
-  readonly faults: readonly ListFault[];
+  readonly faults: readonly ListError[];
   /** The number of invalid entries. */
   readonly faulty: number;
 }
@@ -79,9 +79,9 @@ export function readList(list: unknown): ReadList {
 
 /** Reads a list in slices of a thousand entries, so that the caller can do other work in between. */
 export function* readingList(list: unknown): Generator<undefined, ReadList, undefined> {
-  const faults: ListFault[] = [];
+  const faults: ListError[] = [];
   let faulty = 0;
-  const fault = (path: ListFault["path"], message: string) => {
+  const fault = (path: ListError["path"], message: string) => {
     faulty += 1;
     if (faults.length < 10) faults.push({ path, message });
   };

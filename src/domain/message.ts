@@ -89,7 +89,7 @@ function textsOf(text: Readonly<Record<string, string>>): ReadonlyMap<string, st
  * Returns the errors in the languages of a text, each with its path: a language that occurs twice, or that is never
  * chosen.
  */
-export function languageFaults({ text, locale }: Pick<MessageTemplate, "text" | "locale">): string[] {
+export function languageErrors({ text, locale }: Pick<MessageTemplate, "text" | "locale">): string[] {
   if (typeof text !== "object") return [];
   const keys = Object.keys(text).filter((key) => key !== "default");
   // A function's results are up to the caller.
@@ -133,7 +133,7 @@ function nameOf(language: string): string {
  * Returns what is wrong with a final text, or `undefined`. It must contain the code and not exceed the maximum number
  * of segments.
  */
-export function textFault(text: unknown, code: string, maxSegments: number): string | undefined {
+export function textError(text: unknown, code: string, maxSegments: number): string | undefined {
   if (typeof text !== "string") return "is not a string";
   if (!text.includes(code)) return "must contain {code}";
   const segments = segmentCount(text);
@@ -150,7 +150,7 @@ const lastLine = /(?:^|\n)@\S+ $/;
  * Returns what is wrong with a text that contains `{code}`, if anything: phones would show any other placeholder
  * unchanged.
  */
-export function markFault(text: string): string | undefined {
+export function markError(text: string): string | undefined {
   for (const { 0: mark, 1: name = "", index } of text.matchAll(marks)) {
     if (mark === "{code}" || (mark === "#{code}" && lastLine.test(text.slice(0, index)))) continue;
     if (mark.includes("{code}")) {
@@ -171,7 +171,7 @@ export function segmentCount(text: string): number {
  * "a text that would cost a second segment is a configuration error, not a surprise" (docs/contract.md#one-segment).
  * Returns what is wrong with a template for codes of `codeLength` digits, with the path of the invalid text.
  */
-export function templateFault(template: MessageTemplate, codeLength: number): string | undefined {
+export function templateError(template: MessageTemplate, codeLength: number): string | undefined {
   const { text } = template;
   const texts = typeof text === "object" ? Object.entries(text) : [["", text] as const];
   if (typeof text === "object" && text.default === undefined) return "text.default must be there, for languages that have no text of their own";
@@ -191,7 +191,7 @@ export function templateFault(template: MessageTemplate, codeLength: number): st
   ];
   for (const { path, written, to } of variants) {
     for (const recipient of longest) {
-      const fault = textFault(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
+      const fault = textError(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
       if (fault !== undefined) return `${path} ${fault}`;
     }
   }

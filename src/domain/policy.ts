@@ -155,7 +155,7 @@ export function defined<T extends object>(value: T): Partial<T> {
 }
 
 /** Returns what is wrong with a lifetime: a value above a day is usually in milliseconds. */
-export function lifetimeFault({ lifetime, longLifetime }: Policy): string | undefined {
+export function lifetimeError({ lifetime, longLifetime }: Policy): string | undefined {
   if (lifetime <= day || longLifetime) return undefined;
   return `lifetime is in seconds: ${lifetime} of them are ${(lifetime / day).toFixed(1)} days; say ${lifetime / 1000} if you meant milliseconds, or also set longLifetime: true if codes are to live for more than a day`;
 }
@@ -164,7 +164,7 @@ export function lifetimeFault({ lifetime, longLifetime }: Policy): string | unde
  * Returns what is wrong with a cool-down as long as the lifetime: no time is left to retry, and the value looks like
  * milliseconds.
  */
-export function cooldownFault({ retryCooldowns, lifetime }: Policy): string | undefined {
+export function cooldownError({ retryCooldowns, lifetime }: Policy): string | undefined {
   const at = retryCooldowns.findIndex((seconds) => seconds >= lifetime && seconds % 1000 === 0 && seconds / 1000 < lifetime);
   const seconds = retryCooldowns[at];
   if (seconds === undefined) return undefined;
@@ -183,7 +183,7 @@ export function sendsPerDay(policy: Policy): number {
  * "sends per number per day × checks × 10^-length must stay ≤ `maxGuessOdds`" (docs/contract.md#guess-budget). Returns
  * `undefined`, or the calculation and values that would pass.
  */
-export function guessBudgetFault(policy: Policy): string | undefined {
+export function guessBudgetError(policy: Policy): string | undefined {
   const sends = sendsPerDay(policy);
   const odds = (sends * policy.checks) / 10 ** policy.codeLength;
   // Products of small integers and powers of ten: the tolerance only absorbs the rounding of the division.

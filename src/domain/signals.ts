@@ -20,7 +20,7 @@ const suspectKinds: ReadonlySet<string> = new Set(["hosting", "proxy", "vpn", "t
  * "device_type against the shape of device_id, ip against the caller's country resolver: shadow by default"
  * (docs/contract.md#spam-signals). Returns the mismatch in words, or `undefined`.
  */
-function signalsFault(
+function signalsError(
   {
     deviceType,
     deviceId,
@@ -37,7 +37,7 @@ function signalsFault(
 }
 
 /** The rule based on a create's fields alone. */
-export function signalDecisions(mode: RuleMode, fields: Parameters<typeof signalsFault>[0], ip: IpInfo | undefined, now: number): Decision[] {
-  const reason = mode === "off" ? undefined : signalsFault(fields, ip);
+export function signalDecisions(mode: RuleMode, fields: Parameters<typeof signalsError>[0], ip: IpInfo | undefined, now: number): Decision[] {
+  const reason = mode === "off" ? undefined : signalsError(fields, ip);
   return reason === undefined ? [] : [{ at: now, rule: "signals", mode: mode === "shadow" ? "shadow" : "enforce", reason }];
 }

@@ -6,7 +6,7 @@ import type { Verifier } from "../create-verifier.js";
 import { canonicalNumber, e164 } from "../domain/phone-number.js";
 import { sentence } from "../domain/sentences.js";
 import { VerifierError } from "../errors.js";
-import { parse as parseOptions } from "../options/option-faults.js";
+import { parse as parseOptions } from "../options/option-errors.js";
 
 export interface BetterAuthOptions {
   /** UUID of the customer. Required if the verifier has customers. */

@@ -22,7 +22,7 @@ const fallback = "The message could not be sent. Try again later.";
  * the hook reads confirmations. Only the identity servers must reach it. Throws `TypeError` for two hooks of one name, and if
  * a hook needs a spend ceiling that the verifier does not have.
  */
-export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "deliveryFault" | "http">, list: readonly Hook[]): HttpHandler {
+export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "deliveryError" | "http">, list: readonly Hook[]): HttpHandler {
   const { http } = verifier ?? {};
   if (http === undefined) throw new TypeError("hooks: the first argument must be the verifier that createVerifier returned");
   if (!Array.isArray(list) || list.length === 0)
@@ -34,7 +34,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
   if (twice !== undefined) throw new TypeError(`hooks: two hooks have the name ${twice}. Give one of them another with its option name`);
 
   for (const { settings } of list) {
-    const fault = settings.customer_uuid === undefined ? verifier.deliveryFault?.(settings.conversion) : undefined;
+    const fault = settings.customer_uuid === undefined ? verifier.deliveryError?.(settings.conversion) : undefined;
     if (fault !== undefined) throw new TypeError(`hooks: ${settings.name}: ${fault}`);
   }
 

@@ -2,7 +2,7 @@ import type { HttpResponse } from "../http/message.js";
 import { isSent, json, type Outcome, outerStatusOf, statusOf } from "./kit/answer.js";
 import { byStandardWebhook, byToken, type Secrets } from "./kit/authentic.js";
 import { type Confirmation, type Hook, type HookOptions, type Message, makeHook } from "./kit/hook.js";
-import { openSecrets, optionFault } from "./kit/option-fault.js";
+import { openSecrets, optionError } from "./kit/option-error.js";
 import { isBeforeToday, pick, repeatKey, textOf, timeOf, toNumber } from "./kit/read.js";
 
 export interface SupabaseHookOptions extends HookOptions {
@@ -20,7 +20,7 @@ export function supabaseHook(options: SupabaseHookOptions): Hook {
   const owner = "supabaseHook";
   const mend = "Pass the hook's secret as Supabase displays it: v1,whsec_ and base64.";
   const secrets = openSecrets(owner, "secrets", options.secrets, mend).flatMap((one) => one.split("|").map((secret) => secret.trim()));
-  if (!secrets.every((secret) => secret.startsWith("v1,whsec_"))) throw optionFault(owner, "secrets", "must start with v1,whsec_", mend);
+  if (!secrets.every((secret) => secret.startsWith("v1,whsec_"))) throw optionError(owner, "secrets", "must start with v1,whsec_", mend);
   return makeHook(owner, options, {
     defaults: { name: "supabase", within: 3500 },
     options: ["secrets", "confirmToken"],

@@ -1,7 +1,7 @@
 import type { Authentication, KeptMessage, Send } from "../domain/authentication.js";
 import { withSend } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
-import { messageText, registeredText, textFault } from "../domain/message.js";
+import { messageText, registeredText, textError } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
 import type { Charge } from "../domain/quota.js";
 import { type Cost, ceilingsOf, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
@@ -217,7 +217,7 @@ function writeText({ settings, logger }: Messages, auth: Authentication, code: s
   if (given !== undefined && code === "") return given;
   // Operators drop other texts where one is registered.
   if (given !== undefined && registeredText(template, auth) === undefined) {
-    const fault = textFault(given, code, template.maxSegments);
+    const fault = textError(given, code, template.maxSegments);
     if (fault === undefined) return given;
     logger.error({ authentication_uuid: auth.id }, `the text of a delivery ${fault}; our own text was sent`);
   }
@@ -225,7 +225,7 @@ function writeText({ settings, logger }: Messages, auth: Authentication, code: s
   if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
   try {
     const text = messageText(template, code, recipient);
-    const fault = textFault(text, code, template.maxSegments);
+    const fault = textError(text, code, template.maxSegments);
     if (fault === undefined) return text;
     logger.error({ authentication_uuid: auth.id }, `message.text ${fault}; the default text was sent`);
   } catch (err) {

@@ -7,7 +7,7 @@ import type { Account } from "../domain/account.js";
 import { type Authentication, callsAt, countedAt, hasNumber, isErased } from "../domain/authentication.js";
 import type { Claim, Moment } from "../domain/claim.js";
 import { type Confirming, decideConfirm, deliveryPolicy, isDeliveryOver, prolonged, repeatedWithin } from "../domain/deliver.js";
-import { textFault } from "../domain/message.js";
+import { textError } from "../domain/message.js";
 import { growthClaims } from "../domain/quota.js";
 import { type NotSent, sentence } from "../domain/sentences.js";
 import { isSlot } from "../domain/slot.js";
@@ -128,7 +128,7 @@ const latelySent = ({ sends }: Authentication, now: number) => sends.filter(({ a
 /** Checks the caller's text (docs/contract.md#deliver-text). One with a code that is too long is replaced by ours. */
 function requireText({ settings }: Context, { code, text }: DeliverRequest): void {
   if (text === undefined) return;
-  const fault = textFault(text, code ?? "", code === undefined ? settings.message.maxSegments : Number.POSITIVE_INFINITY);
+  const fault = textError(text, code ?? "", code === undefined ? settings.message.maxSegments : Number.POSITIVE_INFINITY);
   if (fault !== undefined) throw new VerifierError("bad_request", `text ${fault.replace("{code}", "code")}.`);
 }
 

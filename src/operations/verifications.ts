@@ -12,7 +12,7 @@ import type {
 import { update } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, isErased, isVerification, withoutCodes } from "../domain/authentication.js";
-import { guessBudgetFault, type Policy } from "../domain/policy.js";
+import { guessBudgetError, type Policy } from "../domain/policy.js";
 import { timestamp } from "../domain/time.js";
 import { stateOf } from "../domain/verification.js";
 import { VerifierError } from "../errors.js";
@@ -195,6 +195,6 @@ function verificationSlots(context: Context, account: Account, scope = "default"
 
 /** "another length than the policy's … if the guess budget allows it" (docs/contract.md#code-length). */
 function requireLength(policy: Policy, codeLength = policy.codeLength): void {
-  const fault = codeLength < policy.codeLength ? guessBudgetFault({ ...policy, codeLength }) : undefined;
+  const fault = codeLength < policy.codeLength ? guessBudgetError({ ...policy, codeLength }) : undefined;
   if (fault !== undefined) throw new VerifierError("bad_request", `code_length ${codeLength} is not allowed: ${fault}.`);
 }

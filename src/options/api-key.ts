@@ -39,15 +39,15 @@ const digest = /^sha256:[0-9a-fA-F]{64}$/;
 const otherDigest = /^(?:sha2?-?256\b|[0-9a-f]{64}(?:\s|$))/i;
 
 /** What is wrong with a key in the configuration. */
-export function keyFault(key: string): string | undefined {
+export function keyError(key: string): string | undefined {
   if (isPublished(key)) return "is published in the documentation: generateApiKey() makes one";
-  const fault = formFault(key);
+  const fault = formError(key);
   if (fault !== undefined || key.startsWith("sha256:")) return fault;
   return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
 }
 
 /** What is wrong with a key that no request could carry, if anything: mostly an error in a file or a variable. */
-function formFault(key: string): string | undefined {
+function formError(key: string): string | undefined {
   if (key.trim() !== key) return "has white space around it, which no header carries: cut it off, for example with .trim()";
   if (/[^ -~]/.test(key)) return "must be of printable ASCII characters: it is sent in a header";
   if (/^(["'`]).*\1$/.test(key)) return "has quotes around it, which no request will carry: leave them out";

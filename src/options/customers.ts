@@ -1,9 +1,9 @@
 import * as z from "zod";
-import { keyFault } from "./api-key.js";
+import { keyError } from "./api-key.js";
 import { checkedText, duration, flag, object, secondsOrNone, text, wholeIn } from "./fields.js";
-import { told } from "./option-faults.js";
+import { told } from "./option-errors.js";
 import type { policySchema } from "./policy.js";
-import { webhookSecretFault, webhookSecretFormFault } from "./webhook-secret.js";
+import { webhookSecretError, webhookSecretFormError } from "./webhook-secret.js";
 
 /** How long a key still works after its replacement, unless set, in seconds. */
 export const defaultKeyOverlap = 86_400;
@@ -11,9 +11,9 @@ export const defaultKeyOverlap = 86_400;
 /** Customers in the options, those that a source returns, and what the calls of `verifier.customers` accept. */
 export function customerSchemas(PolicyChange: ReturnType<typeof policySchema>) {
   const customer_uuid = z.guid("must be a UUID").toLowerCase();
-  const webhookSecrets = secretsWithout(webhookSecretFault);
+  const webhookSecrets = secretsWithout(webhookSecretError);
   const suspended = flag().nullish();
-  const keys = z.array(checkedText(keyFault), "must be a list of API keys");
+  const keys = z.array(checkedText(keyError), "must be a list of API keys");
   const ConfiguredCustomer = object({
     customer_uuid,
     webhookSecrets,
@@ -23,7 +23,7 @@ export function customerSchemas(PolicyChange: ReturnType<typeof policySchema>) {
   });
   /** The policy is read separately, and once. A weak secret is no reason to lock its customer out. */
   const SourcedCustomer = z.object(
-    { customer_uuid, webhookSecrets: secretsWithout(webhookSecretFormFault), suspended, policy: z.unknown().optional() },
+    { customer_uuid, webhookSecrets: secretsWithout(webhookSecretFormError), suspended, policy: z.unknown().optional() },
     "must be { customer_uuid, policy?, webhookSecrets? }",
   );
 

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { milliseconds } from "../domain/policy.js";
-import { told } from "./option-faults.js";
+import { told } from "./option-errors.js";
 
 // What schemas are made of. All are functions: importing the library must not pay for schemas.
 
@@ -22,12 +22,12 @@ export const seconds = () => above0Seconds().max(year, tooLong);
 export const secondsOrNone = () => time().min(0, "must be 0 or more").max(year, tooLong);
 export const secondsUpTo = (most: number, words = String(most)) =>
   above0Seconds().max(most, { error: ({ input }) => `is in seconds, and must be at most ${words}; ${unlessMilliseconds(Number(input))}` });
-export const interval = () => above0Seconds().max(86_400, "must be at most a day, in seconds").superRefine(told(intervalFault));
+export const interval = () => above0Seconds().max(86_400, "must be at most a day, in seconds").superRefine(told(intervalError));
 /** Seconds in, milliseconds out. */
 export const duration = (byDefault: number, schema = seconds()) => schema.default(byDefault).transform(milliseconds);
 
 /** Thousands of seconds that are not half-hours are unlikely to be meant. */
-function intervalFault(given: number): string | undefined {
+function intervalError(given: number): string | undefined {
   if (given % 1000 !== 0 || given % 1800 === 0) return undefined;
   return `is in seconds: ${given} of them are ${Math.round(given / 60)} minutes; ${unlessMilliseconds(given)}`;
 }

@@ -5,8 +5,8 @@ import { isCellRule } from "../domain/spam.js";
 import { VerifierError } from "../errors.js";
 import type { Customer } from "../ports/customers.js";
 import type { SmsSender } from "../ports/sms-sender.js";
-import { invalidOptions, optionFaults, parse, plainWords } from "./option-faults.js";
-import { policyFaults, ruleFaults } from "./rules.js";
+import { invalidOptions, optionErrors, parse, plainWords } from "./option-errors.js";
+import { policyErrors, ruleErrors } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
 import type { VerifierOptions } from "./types.js";
 
@@ -22,7 +22,7 @@ export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that returns them"]);
   const read = parse(schemas().Options, options);
-  const faults = ruleFaults(read);
+  const faults = ruleErrors(read);
   if (faults.length > 0) throw invalidOptions(faults);
   return settingsOf(read);
 }
@@ -74,7 +74,7 @@ export function readCustomer(answer: unknown): Customer {
 /** A customer's policy, under the rules of the configuration. Throws `invalid_options`. */
 export function readCustomerPolicy(settings: Settings, change: unknown): Policy {
   const policy = withOverride(settings.policy, parse(schemas().PolicyChange, change, "policy"));
-  const faults = policyFaults("policy", policy, settings.message);
+  const faults = policyErrors("policy", policy, settings.message);
   if (faults.length > 0) throw invalidOptions(faults);
   return policy;
 }
@@ -89,9 +89,9 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
   given: unknown,
 ): z.output<CustomerCalls[Call]> {
   const parsed = schemas().CustomerCalls[call].safeParse(given, { error: plainWords });
-  if (!parsed.success) throw new VerifierError("bad_request", optionFaults(parsed.error, [], "the argument").join("; "));
+  if (!parsed.success) throw new VerifierError("bad_request", optionErrors(parsed.error, [], "the argument").join("; "));
   const { policy: change } = parsed.data as { readonly policy?: PolicyOverride | null };
-  const faults = change ? policyFaults("policy", withOverride(settings.policy, change), settings.message, sender) : [];
+  const faults = change ? policyErrors("policy", withOverride(settings.policy, change), settings.message, sender) : [];
   if (faults.length > 0) throw new VerifierError("bad_request", faults.join("; "));
   return parsed.data as z.output<CustomerCalls[Call]>;
 }

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { PolicyOverride } from "../domain/policy.js";
 import { above0, flag, number, object, seconds, secondsOrNone, secondsUpTo, unlessMilliseconds, whole, wholeIn } from "./fields.js";
-import { told } from "./option-faults.js";
+import { told } from "./option-errors.js";
 
 const billion = "must be at most a thousand million";
 
@@ -54,11 +54,11 @@ const capsOf = <One extends z.ZodType<{ readonly window: number }>>(one: One, wo
 
 const cap = (most: number, why: string) => ({
   limit: whole(1, "must be 1 or more; switch a rule off with an empty list").max(most, why),
-  window: secondsUpTo(31_622_400, "31622400, which are a year").superRefine(told(windowFault)),
+  window: secondsUpTo(31_622_400, "31622400, which are a year").superRefine(told(windowError)),
 });
 
 /** Above a month, windows are whole days. */
-function windowFault(given: number): string | undefined {
+function windowError(given: number): string | undefined {
   if (given <= 31 * 86_400 || given % 86_400 === 0) return undefined;
   return `is in seconds: ${given} of them are ${(given / 86_400).toFixed(1)} days; ${unlessMilliseconds(given)}, or whole days`;
 }

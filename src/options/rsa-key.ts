@@ -8,7 +8,7 @@ export function privateKeyOf(pem: string): KeyObject {
 }
 
 /** What is wrong with an RSA private key in PEM form. Nothing of the key is in the text. */
-export function rsaKeyFault(pem: string): string | undefined {
+export function rsaKeyError(pem: string): string | undefined {
   try {
     const { asymmetricKeyType, asymmetricKeyDetails } = privateKeyOf(pem);
     if (asymmetricKeyType === "rsa" && Number(asymmetricKeyDetails?.modulusLength) >= 2048) return undefined;

@@ -1,13 +1,13 @@
 import { countryCodes } from "../domain/countries.js";
-import { languageFaults, type MessageTemplate, templateFault } from "../domain/message.js";
-import { cooldownFault, guessBudgetFault, lifetimeFault, type Policy, withOverride } from "../domain/policy.js";
+import { languageErrors, type MessageTemplate, templateError } from "../domain/message.js";
+import { cooldownError, guessBudgetError, lifetimeError, type Policy, withOverride } from "../domain/policy.js";
 import { parsePrice } from "../domain/spend.js";
 import type { ReceiptSource } from "../ports/receipts.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { ValidOptions } from "./schema.js";
 
 /** What is wrong with options that are each valid on their own. */
-export function ruleFaults({
+export function ruleErrors({
   conversion,
   policy,
   customers,
@@ -23,15 +23,15 @@ export function ruleFaults({
   const needsPrice = lookup !== undefined && parsePrice(lookup.price) === undefined;
   return [
     ...[["policy", policy] as const, ...own].flatMap(([path, one]) => [
-      ...(one ? policyFaults(path, one, message, sender) : []),
+      ...(one ? policyErrors(path, one, message, sender) : []),
       ...(conversion === "unknown" && one && one.limits.spend.length === 0 ? [`${path}.limits.spend ${needsCeiling}`] : []),
       ...(needsPrice && one && one.limits.spend.length > 0 ? [`${path}.limits.spend ${needsLookupPrice}`] : []),
     ]),
-    ...languageFaults(message).map((fault) => `message.${fault}`),
-    ...beforeSendFaults(lookupBeforeSend, lookup !== undefined, sender),
-    ...reachFaults(countries, sender),
-    ...sourceFaults(receipts?.sources, sender),
-    ...fallbackFaults(sender, receipts !== undefined, callbacks.worker),
+    ...languageErrors(message).map((fault) => `message.${fault}`),
+    ...beforeSendErrors(lookupBeforeSend, lookup !== undefined, sender),
+    ...reachErrors(countries, sender),
+    ...sourceErrors(receipts?.sources, sender),
+    ...fallbackErrors(sender, receipts !== undefined, callbacks.worker),
   ];
 }
 
@@ -43,32 +43,32 @@ const needsCeiling =
 const needsLookupPrice = "needs to know what a lookup costs: give lookup, or each provider of its chain, a price; 0 where it costs nothing";
 
 /** What is wrong with a policy. `sender`: omitted where its prices are not in question. */
-export function policyFaults(path: string, policy: Policy, message: MessageTemplate, sender?: SmsSender): string[] {
+export function policyErrors(path: string, policy: Policy, message: MessageTemplate, sender?: SmsSender): string[] {
   const found = [
-    [`${path}: `, guessBudgetFault(policy)],
-    [`${path}.`, lifetimeFault(policy)],
-    [`${path}.`, cooldownFault(policy)],
-    ["message.", templateFault(message, policy.codeLength)],
-    [`${path}.limits.callSpend `, policy.limits.callSpend.length > 0 ? sender && spendFault(sender) : undefined],
-    [`${path}.limits.spend `, policy.limits.spend.length > 0 ? sender && spendFault(sender) : undefined],
+    [`${path}: `, guessBudgetError(policy)],
+    [`${path}.`, lifetimeError(policy)],
+    [`${path}.`, cooldownError(policy)],
+    ["message.", templateError(message, policy.codeLength)],
+    [`${path}.limits.callSpend `, policy.limits.callSpend.length > 0 ? sender && spendError(sender) : undefined],
+    [`${path}.limits.spend `, policy.limits.spend.length > 0 ? sender && spendError(sender) : undefined],
   ];
   return found.flatMap(([start, fault]) => (fault === undefined ? [] : [`${start}${fault}`]));
 }
 
 /** Why this sender cannot keep a spend ceiling. */
-function spendFault({ plan, unpriced = [] }: SmsSender): string | undefined {
+function spendError({ plan, unpriced = [] }: SmsSender): string | undefined {
   if (plan === undefined)
     return "needs to know what a message costs: send through router({ routes: [{ name, sender, price }] }), or give the sender a method plan";
   return unpriced.length === 0 ? undefined : `needs a price for every message: set price of the router's ${unpriced.map((name) => `"${name}"`).join(", ")}`;
 }
 
-function beforeSendFaults(looks: boolean, canLook: boolean, sender: SmsSender): string[] {
+function beforeSendErrors(looks: boolean, canLook: boolean, sender: SmsSender): string[] {
   if (looks) return canLook ? [] : ["lookupBeforeSend needs the option lookup, for example twilioLookup({ accountSid, authToken })"];
   return sender.readsNetwork === true ? ['sender chooses routes by what a lookup knows (network: "lookup"): set lookupBeforeSend to true'] : [];
 }
 
 /** Allowed countries that the sender has no originator for. */
-function reachFaults(allowed: "all" | readonly string[], sender: SmsSender): string[] {
+function reachErrors(allowed: "all" | readonly string[], sender: SmsSender): string[] {
   const unreached = (allowed === "all" ? countryCodes : allowed).filter((country) => sender.reaches?.(country) === false);
   if (unreached.length === 0) return [];
   const named = `${unreached.slice(0, 5).join(", ")}${unreached.length > 5 ? ` and ${unreached.length - 5} more` : ""}`;
@@ -78,7 +78,7 @@ function reachFaults(allowed: "all" | readonly string[], sender: SmsSender): str
 }
 
 /** Why nobody could carry out the sender's fallback (docs/contract.md#fallback). */
-function fallbackFaults({ fallback }: SmsSender, hasReceipts: boolean, hasWorker: boolean): string[] {
+function fallbackErrors({ fallback }: SmsSender, hasReceipts: boolean, hasWorker: boolean): string[] {
   if (fallback === undefined) return [];
   return [
     ...(hasReceipts
@@ -93,7 +93,7 @@ function fallbackFaults({ fallback }: SmsSender, hasReceipts: boolean, hasWorker
 }
 
 /** Providers with two sources, and senders without one for their receipts. */
-function sourceFaults(sources: readonly ReceiptSource[] | undefined, { receiptProviders = [] }: SmsSender): string[] {
+function sourceErrors(sources: readonly ReceiptSource[] | undefined, { receiptProviders = [] }: SmsSender): string[] {
   if (sources === undefined) return [];
   const providers = sources.map(({ provider }) => provider);
   const twice = new Set(providers.filter((provider, at) => providers.indexOf(provider) !== at));

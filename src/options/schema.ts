@@ -1,18 +1,18 @@
 import * as z from "zod";
 import { conversions } from "../contract/conversion.js";
 import { isHttp } from "../domain/callback-url.js";
-import { countryFault } from "../domain/countries.js";
+import { countryError } from "../domain/countries.js";
 import { type ListIndex, type ListQuestion, readList } from "../domain/lists.js";
-import { type MessageTemplate, type MessageText, markFault } from "../domain/message.js";
+import { type MessageTemplate, type MessageText, markError } from "../domain/message.js";
 import { defaultPolicy, defined, withOverride } from "../domain/policy.js";
 import { isCellRule, type SpamRule } from "../domain/spam.js";
 import type { Customers } from "../ports/customers.js";
 import { customerSchemas } from "./customers.js";
 import { callable, checkedText, duration, flag, interval, methods, object, orUnready, secondsOrNone, secondsUpTo, text, whole, wholeIn } from "./fields.js";
-import { told, toldOfEach } from "./option-faults.js";
+import { told, toldOfEach } from "./option-errors.js";
 import { policySchema } from "./policy.js";
-import { privateKeyOf, rsaKeyFault } from "./rsa-key.js";
-import { secretFault } from "./secret.js";
+import { privateKeyOf, rsaKeyError } from "./rsa-key.js";
+import { secretProblem } from "./secret.js";
 import type { CallbackOptions, ReceiptOptions, VerifierOptions } from "./types.js";
 
 /** In seconds. */
@@ -46,9 +46,9 @@ function optionsSchema<Customer extends z.ZodType>(PolicyChange: ReturnType<type
     sender: methods<VerifierOptions["sender"]>("an SMS sender", ["send"]),
     secret: z
       .union([text(), z.tuple([text(), text()])], "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32")
-      .superRefine(toldOfEach(secretFault))
+      .superRefine(toldOfEach(secretProblem))
       .transform((given) => [given].flat()),
-    pepper: checkedText(secretFault).optional(),
+    pepper: checkedText(secretProblem).optional(),
     countries: z.union(
       [z.literal("all"), z.array(country()).min(1, "must name at least one country")],
       'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR", "US"]: the countries that may get messages',
@@ -88,34 +88,34 @@ function optionsSchema<Customer extends z.ZodType>(PolicyChange: ReturnType<type
     receipts: receiptsSchema().optional(),
     callbacks: callbacksSchema().prefault({}),
     statistics: z.union([z.literal(false), object({ keep: duration(90 * 86_400) })], "must be false, or { keep } in seconds").prefault({}),
-    docUrl: checkedText(docUrlFault).default(defaultDocUrl),
+    docUrl: checkedText(docUrlError).default(defaultDocUrl),
     telemetry: methods<VerifierOptions["telemetry"]>("telemetry, for example openTelemetry()", ["step", "metrics"]).optional(),
     logger: methods<VerifierOptions["logger"]>("a logger", ["info", "warn", "error"]).optional(),
     clock: methods<VerifierOptions["clock"]>("a clock", ["now", "after"]).optional(),
   } satisfies Readonly<Record<keyof VerifierOptions, z.ZodType>>);
 }
 
-function docUrlFault(url: string): string | undefined {
+function docUrlError(url: string): string | undefined {
   if (!/^https?:\/\//i.test(url) || !URL.canParse(url))
     return "must be an absolute URL, for example https://docs.example.com/errors: callers open it from elsewhere";
   return url.includes("#") ? "must not contain #: the error's code is added" : undefined;
 }
 
-const country = () => checkedText(countryFault);
+const country = () => checkedText(countryError);
 
 function messageSchema() {
   const texts = z.record(z.string(), text().optional()).transform((byLanguage) => defined(byLanguage) as Record<string, string>);
   const written = callable<Extract<MessageText, (...of: never) => unknown>>();
   const ids = object({ entity: text().min(1).optional(), template: text().min(1).optional() });
   const registered = object({
-    text: checkedText((one) => markFault(one) ?? (one.includes("{code}") ? undefined : "must contain {code}")),
+    text: checkedText((one) => markError(one) ?? (one.includes("{code}") ? undefined : "must contain {code}")),
     ids: ids.transform(defined).default({}),
     autofill: flag().default(false),
   });
   return object({
     text: z
       .union([text(), texts, written], "must be a string, a map from language to string, or a function")
-      .superRefine(toldOfEach(markFault))
+      .superRefine(toldOfEach(markError))
       .default(defaultText),
     locale: callable<MessageTemplate["locale"]>().optional(),
     maxSegments: wholeIn(1, 10).default(1),
@@ -153,11 +153,11 @@ function spamRulesSchema() {
     .array(rule, "must be a list")
     .default([])
     .superRefine((rules, { addIssue }) => {
-      for (const [at, one] of rules.entries()) for (const message of spamRuleFaults(one, rules.slice(0, at))) addIssue({ code: "custom", path: [at], message });
+      for (const [at, one] of rules.entries()) for (const message of spamRuleErrors(one, rules.slice(0, at))) addIssue({ code: "custom", path: [at], message });
     });
 }
 
-function spamRuleFaults(rule: SpamRule, earlier: readonly SpamRule[]): string[] {
+function spamRuleErrors(rule: SpamRule, earlier: readonly SpamRule[]): string[] {
   const { name, mode } = rule as { name?: unknown; mode?: unknown };
   const faults: string[] = [];
   if (typeof name !== "string" || name === "") faults.push("must have a name");
@@ -180,13 +180,13 @@ function receiptsSchema() {
   return object({
     baseUrl: z
       .url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com", abort: true })
-      .superRefine(told(baseUrlFault)),
+      .superRefine(told(baseUrlError)),
     sources: z.array(source, "must be a list"),
   });
 }
 
 /** Carriers get `baseUrl` with a path and a query appended, and sign the exact URL. */
-function baseUrlFault(baseUrl: string): string | undefined {
+function baseUrlError(baseUrl: string): string | undefined {
   const part = /[?#]/.exec(baseUrl)?.[0];
   const wanted = "must end with the part before /receipts";
   if (part !== undefined) return `${wanted}: it has a ${part === "?" ? "query" : "fragment"}, and carriers would post elsewhere`;
@@ -207,7 +207,7 @@ function callbacksSchema() {
   return object({
     allowOrigins: z.array(origin, "must be a list of origins").default([]),
     fullNumber: flag().default(false),
-    rsaPrivateKey: checkedText(rsaKeyFault).transform(privateKeyOf).optional(),
+    rsaPrivateKey: checkedText(rsaKeyError).transform(privateKeyOf).optional(),
     worker: flag().default(true),
     pollInterval: duration(5, interval()),
     concurrency: concurrency.prefault({}),

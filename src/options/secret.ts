@@ -68,13 +68,13 @@ function areNeighbours(one: string, other: string): boolean {
 const codeOf = (character: string) => character.codePointAt(0) as number;
 
 /** What is wrong with the verifier's own secret. */
-export function secretFault(secret: string): string | undefined {
+export function secretProblem(secret: string): string | undefined {
   const fix = "make one with: openssl rand -base64 32";
-  return secret.length < 32 ? `must have at least 32 characters; ${fix}` : knownFault(secret, fix);
+  return secret.length < 32 ? `must have at least 32 characters; ${fix}` : knownError(secret, fix);
 }
 
 /** What is wrong with a secret that strangers know, or may guess. */
-export function knownFault(secret: string, fix: string): string | undefined {
+export function knownError(secret: string, fix: string): string | undefined {
   if (isPublished(secret)) return `is published in the documentation; ${fix}`;
   return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${fix}` : undefined;
 }

@@ -1,4 +1,4 @@
-import { knownFault } from "./secret.js";
+import { knownError } from "./secret.js";
 
 /** The form of a secret that signs callbacks (Standard Webhooks, Signature scheme: "192 bits, 512 maximum"). */
 export const webhookSecretForm = "whsec_ and 24 to 64 bytes in base64";
@@ -16,10 +16,10 @@ export function isWebhookSecret(secret: string): boolean {
 
 const fix = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
 
-export function webhookSecretFormFault(secret: string): string | undefined {
+export function webhookSecretFormError(secret: string): string | undefined {
   return isWebhookSecret(secret) ? undefined : `must be ${webhookSecretForm}; ${fix}`;
 }
 
-export function webhookSecretFault(secret: string): string | undefined {
-  return webhookSecretFormFault(secret) ?? knownFault(secret, fix);
+export function webhookSecretError(secret: string): string | undefined {
+  return webhookSecretFormError(secret) ?? knownError(secret, fix);
 }

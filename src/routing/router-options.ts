@@ -1,8 +1,8 @@
 import * as z from "zod";
 import { consoleLogger } from "../core/console-logger.js";
 import { systemClock } from "../core/system-clock.js";
-import { type CountryCode, countryFault, countryKeyFault } from "../domain/countries.js";
-import { optionFaults, plainWords, told } from "../options/option-faults.js";
+import { type CountryCode, countryError, countryKeyError } from "../domain/countries.js";
+import { optionErrors, plainWords, told } from "../options/option-errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import type { FallbackReason, SmsSender } from "../ports/sms-sender.js";
@@ -149,8 +149,8 @@ const money = z.number("must be a number").min(0, "must be 0 or more").max(1e9, 
 const above0 = z.number("must be a number").positive("must be more than 0");
 const share = above0.max(1, "must be at most 1");
 
-const country = z.string("must be a string").superRefine(told(countryFault));
-const countryOrDefault = z.string().superRefine(told(countryKeyFault));
+const country = z.string("must be a string").superRefine(told(countryError));
+const countryOrDefault = z.string().superRefine(told(countryKeyError));
 
 const RouteSchema = z.strictObject(
   {
@@ -236,7 +236,7 @@ const RouterSchema = z
     "must be { routes, … }",
   )
   .superRefine(({ routes, network, fallback }, ctx) => {
-    for (const [path, message] of fallback === undefined ? [] : fallbackFaults(routes, fallback)) ctx.addIssue({ code: "custom", path: [...path], message });
+    for (const [path, message] of fallback === undefined ? [] : fallbackErrors(routes, fallback)) ctx.addIssue({ code: "custom", path: [...path], message });
     for (const [index, { name, networks, sender, lines }] of routes.entries()) {
       const first = routes.findIndex((other) => other.name === name);
       const fault = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
@@ -249,7 +249,7 @@ const RouterSchema = z
   });
 
 /** Why nobody could carry a fallback out (docs/contract.md#fallback). */
-function fallbackFaults(routes: readonly z.output<typeof RouteSchema>[], { on }: z.output<typeof FallbackSchema>): (readonly [readonly string[], string])[] {
+function fallbackErrors(routes: readonly z.output<typeof RouteSchema>[], { on }: z.output<typeof FallbackSchema>): (readonly [readonly string[], string])[] {
   const faults: (readonly [readonly string[], string])[] = [];
   const taking = routes.filter(mayTakeFallback);
   if (!routes.some((route) => route.sender.channel !== "voice" && taking.some((other) => other !== route)))
@@ -277,6 +277,6 @@ export type HealthSettings = RouterSettings["health"];
  */
 export function readRouterOptions(options: RouterOptions): RouterSettings {
   const parsed = RouterSchema.safeParse(options, { error: plainWords });
-  if (!parsed.success) throw new TypeError(`router: ${optionFaults(parsed.error, [], "options").join("; ")}`);
+  if (!parsed.success) throw new TypeError(`router: ${optionErrors(parsed.error, [], "options").join("; ")}`);
   return parsed.data;
 }

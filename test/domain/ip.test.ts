@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { describe, expect, it } from "vitest";
-import { callbackUrlFault } from "../../src/domain/callback-url.js";
+import { callbackUrlError } from "../../src/domain/callback-url.js";
 import { addressKey, isPublicAddress } from "../../src/domain/ip.js";
 
 describe("an address counts: IPv6 by /64 (docs/contract.md#address-key)", () => {
@@ -214,13 +214,13 @@ describe("callback_url: https only, no address outside the public internet (docs
     "[::ffff:8.8.8.8]",
     "[64:ff9b::a83f:8110]",
   ])("https://%s/ is refused by its form", (host) => {
-    expect(callbackUrlFault(`https://${host}/`, [])).toBe("must point to a host on the public internet");
+    expect(callbackUrlError(`https://${host}/`, [])).toBe("must point to a host on the public internet");
   });
 
   it.each(["hook.example.com", "hook.example.com.", "internal.example.com", "localhost.example.com", "mymetadata.goog", "1.1.1.1", "[2606:4700:4700::1111]"])(
     "https://%s/ is not",
     (host) => {
-      expect(callbackUrlFault(`https://${host}/`, [])).toBeUndefined();
+      expect(callbackUrlError(`https://${host}/`, [])).toBeUndefined();
     },
   );
 });

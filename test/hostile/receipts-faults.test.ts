@@ -53,7 +53,7 @@ describe("a store that hangs", () => {
 });
 
 /** Runs a receipt with a fault at its nth store call; then the carrier repeats what was not answered 2xx. */
-async function withFault(by: "africastalking" | "infobip", fate: Fate, at: number) {
+async function withError(by: "africastalking" | "infobip", fate: Fate, at: number) {
   const store = rigged(new PlainStore());
   const one = listening({ store });
   const id = await begin(one);
@@ -78,7 +78,7 @@ async function withFault(by: "africastalking" | "infobip", fate: Fate, at: numbe
 describe.each(["africastalking", "infobip"] as const)("%s: a store fault at each step of a receipt", (by) => {
   it.each(faulty)("%s: neither lost nor told twice", async (fate) => {
     for (let at = 1; at <= 8; at++) {
-      const { story, calls } = await withFault(by, fate, at);
+      const { story, calls } = await withError(by, fate, at);
       expect(story, `call ${at}`).toEqual(["1:submitted", "1:delivered"]);
       if (at > calls) break;
     }

@@ -26,7 +26,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
     /** The head of a request that is refused without a look at its body. */
     const refusedHead = (...lines: string[]) => requestOf("POST", `${root}/none`, ...lines);
     const waiting = (count: number, ms: number) => until(async () => (await service.waits()).filter((wait) => wait === ms).length === count);
-    const ownFault = (code: string) => ({ code, message: expect.any(String), doc_url: expect.any(String) });
+    const ownError = (code: string) => ({ code, message: expect.any(String), doc_url: expect.any(String) });
     /** Five seconds after the answer by the clock, or whenever the platform does that. */
     const closes = async (...lines: Line[]) => {
       if (!traits.fetch) {
@@ -70,7 +70,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
         }
         await waiting(20, 1_000);
         await service.pass(1_000);
-        for (const line of lines) expect(await line.answer()).toEqual({ status: 408, body: ownFault("request_timeout") });
+        for (const line of lines) expect(await line.answer()).toEqual({ status: 408, body: ownError("request_timeout") });
         await closes(...lines);
         expect(await service.logged()).toEqual(logged);
         expect(await service.sent()).toEqual([]);
@@ -80,7 +80,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
         const line = dial(target(), start);
         const before = host.read?.() ?? 0;
         const left = line.pour();
-        expect(await line.answer()).toEqual({ status, body: ownFault(code) });
+        expect(await line.answer()).toEqual({ status, body: ownError(code) });
         if (host.read) expect((await readWhenStill(host.read)) - before).toBeLessThan(2 * 1024 * 1024);
         await closes(line);
         if (traits.next) expect(left()).toBeGreaterThan(0);
@@ -96,7 +96,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
 
       test("nor may a body drip on after its answer", async () => {
         const lines = Array.from({ length: 20 }, () => dial(target(), `${refusedHead("Content-Length: 500")}{`));
-        for (const line of lines) expect(await line.answer()).toEqual({ status: 404, body: ownFault("not_found") });
+        for (const line of lines) expect(await line.answer()).toEqual({ status: 404, body: ownError("not_found") });
         await closes(...lines);
       });
 

@@ -66,7 +66,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
       expect(answer.headers["content-type"]).toBe("application/json");
       return JSON.parse(answer.text) as Record<string, unknown>;
     };
-    const expectFault = (answer: Answer, status: number, ...codes: string[]): Record<string, unknown> => {
+    const expectError = (answer: Answer, status: number, ...codes: string[]): Record<string, unknown> => {
       expect(answer.status, answer.text).toBe(status);
       expect(answer.headers["content-type"]).toBe("application/json");
       const body = JSON.parse(answer.text) as Record<string, unknown>;
@@ -79,7 +79,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
     /** The call is refused in our shape and nothing is sent. */
     const refused = async (answer: () => Promise<Answer>, status: number, ...codes: string[]) => {
       const before = (await service.sent()).length;
-      const body = expectFault(await answer(), status, ...codes);
+      const body = expectError(await answer(), status, ...codes);
       expect((await service.sent()).length).toBe(before);
       return body;
     };
@@ -244,7 +244,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
           const { authentication_uuid } = handled(await post("/v1/authentication/", createBody()));
           expect(handled(await check(authentication_uuid as string, "none", "/v1/check/"))).toMatchObject({ status: "invalid" });
           expect(handled(await lookup("+33612345678/"))).toMatchObject({ phone_number: "+33612345678" });
-          expectFault(await call("GET", "/v1/retry/?a=/b", { headers: keyed() }), 405, "method_not_allowed");
+          expectError(await call("GET", "/v1/retry/?a=/b", { headers: keyed() }), 405, "method_not_allowed");
           for (const path of ["/v1/check//", "/v1/lookup/", "/v1/lookup//", "/v1/"])
             await refused(() => call("POST", path, { headers: keyed() }), 404, "not_found");
         });
@@ -253,12 +253,12 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         for (const method of ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
           for (const path of ["/v1/authentication", "/v1/retry", "/v1/check"]) {
             const answer = await call(method, path, { headers: keyed() });
-            expectFault(answer, 405, "method_not_allowed");
+            expectError(answer, 405, "method_not_allowed");
             expect(answer.headers.allow).toBe("POST");
           }
         }
         const answer = await post("/v1/lookup/+33612345678", {});
-        expectFault(answer, 405, "method_not_allowed");
+        expectError(answer, 405, "method_not_allowed");
         expect(answer.headers.allow).toBe("GET");
       });
 
@@ -299,7 +299,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
             "unavailable",
           );
           const answer = await post("/v1/authentication", createBody());
-          expectFault(answer, 503, "unavailable");
+          expectError(answer, 503, "unavailable");
           expect(Number(answer.headers["retry-after"])).toBeGreaterThan(0);
         } finally {
           await service.breakStore(false);
@@ -473,8 +473,8 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
 
       test("a content encoding that the body does not have", async () => {
         const answer = await postRaw("not gzip at all", keyed({ ...json, "content-encoding": "gzip" }));
-        expectFault(answer, 400, "bad_request");
-        expectFault(await postRaw("x", keyed({ ...json, "content-encoding": "unheard-of" })), 400, "bad_request");
+        expectError(answer, 400, "bad_request");
+        expectError(await postRaw("x", keyed({ ...json, "content-encoding": "unheard-of" })), 400, "bad_request");
       });
 
       describe.each(encodings)("content-encoding: %s", (name, pack) => {

@@ -93,7 +93,7 @@ export function faultsOf(path: string, text: string): string[] {
   const [home, floor] = storey;
   return importsOf(path, text).flatMap(({ specifier, typeOnly }) => {
     const fault = (why: string) => [`${path} (floor ${floor}) imports "${specifier}": ${why}`];
-    if (!specifier.startsWith(".")) return packageFault(path, specifier, typeOnly, fault);
+    if (!specifier.startsWith(".")) return packageError(path, specifier, typeOnly, fault);
     const target = posix.join(dirname(path), specifier).replace(/\.js$/, ".ts");
     const below = storeyOf(target);
     if (below === undefined) return fault("that stands on no floor");
@@ -121,7 +121,7 @@ const homes: readonly (readonly [name: string, place: string])[] = [
   ["reflect-metadata", "src/composition.ts"],
 ];
 
-function packageFault(path: string, specifier: string, typeOnly: boolean, fault: (why: string) => string[]): string[] {
+function packageError(path: string, specifier: string, typeOnly: boolean, fault: (why: string) => string[]): string[] {
   if (path.startsWith("src/contract/") && specifier !== "zod") return fault("the contract imports zod alone");
   if (path.startsWith("src/ports/") && !typeOnly) return fault("ports are interfaces, erased at build");
   const home = homes.find(([name]) => specifier === name || specifier.startsWith(`${name}/`));

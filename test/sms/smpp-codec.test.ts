@@ -83,6 +83,8 @@ describe("PDUs as npm smpp reads them", () => {
   it("submit_sm, in both alphabets", () => {
     fc.assert(
       fc.property(fc.oneof(fc.string({ maxLength: 70 }), fc.string({ unit: codePoint, maxLength: 35 })), (text) => {
+        // npm smpp drops a byte order mark.
+        fc.pre(!text.startsWith("\ufeff"));
         const [pdu] = parts(text, "payload");
         // npm smpp reads coding 0 in its default alphabet, GSM 03.38.
         expect(pdu).toMatchObject({ command: "submit_sm", service_type: "OTP", source_addr: "Acme", destination_addr: "14155552671", registered_delivery: 1 });

@@ -10,7 +10,7 @@ import { back, expectInTime, type Figures, refused, slowest, throughCuts, throug
 
 const installed = redisIsInstalled("faults of Redis");
 
-const underFault = ["redis 6", "ioredis 6", "valkey-glide 2", "@upstash/redis 1"];
+const underError = ["redis 6", "ioredis 6", "valkey-glide 2", "@upstash/redis 1"];
 const figures: Record<string, Figures> = {};
 
 function connect(name: string, server: { port: number; url: string }, patience = hurried): Promise<Connected> {
@@ -33,7 +33,7 @@ describe.runIf(installed)("faults of Redis", () => {
   };
 
   // How a client loses its connection and comes back is its own; what the server has lost, and what the store waits for, is not.
-  describe.each(underFault)("through %s", (name) => {
+  describe.each(underError)("through %s", (name) => {
     it("killed and restarted: what was acknowledged is there, with appendonly", async () => {
       await on(["--appendonly", "yes", "--appendfsync", "always"], async (server) => {
         const { client, close } = await connect(name, server);

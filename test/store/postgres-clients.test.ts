@@ -145,7 +145,7 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
       expect(await first.store.get(key)).toBe("value");
     });
 
-    it("a statement that the server rolls back is sent again; any other error has its code, and no values", () => expectFaults(first.store, url));
+    it("a statement that the server rolls back is sent again; any other error has its code, and no values", () => expectErrors(first.store, url));
 
     it("says what is wrong with a server that is read-only, and with one that is not there", async () => {
       const put = async (at: string) => {
@@ -172,13 +172,13 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
       text.split(/\$(\d+)/).map((part, at) => (at % 2 ? bind.param(values[Number(part) - 1]) : bind.raw(part)));
     const store = postgresStore({ query: async (text, values) => (await db.execute(bind.join(bound(text, values)))).rows });
     await store.ensureSchema();
-    await expectFaults(store, url);
+    await expectErrors(store, url);
     await pool.end();
   });
 });
 
 /** A statement that the server rolls back is sent again; any other error has its code, and no values. */
-async function expectFaults(store: PostgresStore, url: string): Promise<void> {
+async function expectErrors(store: PostgresStore, url: string): Promise<void> {
   await failing(url);
   const put = (value: string) => store.put(randomUUID(), value, { now: 0, keepUntil: 60_000 });
   for (const code of ["40001", "40P01"]) await put(`fail ${code}`);

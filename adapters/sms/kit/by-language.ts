@@ -1,6 +1,6 @@
 import { sameTag, spokenTags, wantedTags } from "../../../src/domain/languages.js";
 import type { CodeMessage } from "../../../src/ports/sms-sender.js";
-import { optionFault, requireText } from "../../kit/option-fault.js";
+import { optionError, requireText } from "../../kit/option-error.js";
 
 /** One text for all languages, or one per language by BCP 47 tag in any case, with `default` for the rest. */
 export type ByLanguage = string | Readonly<Record<string, string>>;
@@ -21,12 +21,12 @@ export function openByLanguage(sender: string, option: string, value: ByLanguage
     return () => one;
   }
   const entries = Object.entries(value).map(([tag, text]) => {
-    if (!/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(tag)) throw optionFault(sender, `${option}.${tag}`, "is not a language tag such as fr or pt-BR", mend);
+    if (!/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(tag)) throw optionError(sender, `${option}.${tag}`, "is not a language tag such as fr or pt-BR", mend);
     return [sameTag(tag), requireText(sender, `${option}.${tag}`, text, mend)] as const;
   });
   const map = new Map(entries);
   const rest = map.get("default");
-  if (rest === undefined) throw optionFault(sender, `${option}.default`, "is missing", mend);
+  if (rest === undefined) throw optionError(sender, `${option}.default`, "is missing", mend);
   // The default names its language too, where values are language codes.
   const own = /^[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*$/.test(rest) ? sameTag(rest).split("-")[0] : undefined;
   const isOwn = (tag: string) => !map.has(sameTag(tag)) && sameTag(tag).split("-")[0] === own;

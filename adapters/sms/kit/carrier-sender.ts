@@ -1,6 +1,6 @@
 import type { CodeMessage, CredentialCheck, Feedback, SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 import { errorToken, withCode } from "../../kit/error-code.js";
-import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
+import { type OptionNames, optionError, requireFlag } from "../../kit/option-error.js";
 import { ask, type CarrierRequest, type CarrierResponse, type NoAnswer } from "../../kit/request.js";
 import { openTransport, type TransportOptions, transportOptions } from "../../kit/transport.js";
 import { framedSender, type Made, type SenderFrame, type SenderOptions, senderOptions } from "./framed-sender.js";
@@ -86,7 +86,7 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
   const wantsConversions = requireFlag(name, "conversions", options.conversions) === true;
   const tells = wantsConversions && conversion !== undefined;
   if (wantsConversions && conversion === undefined)
-    throw optionFault(name, "conversions", "has no meaning: this carrier does not listen to them", "Leave it out.");
+    throw optionError(name, "conversions", "has no meaning: this carrier does not listen to them", "Leave it out.");
   let telling = 0;
 
   const sender = framedSender<V>(name, options, {

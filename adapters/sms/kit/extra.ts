@@ -1,7 +1,7 @@
-import { countryKeyFault } from "../../../src/domain/countries.js";
+import { countryKeyError } from "../../../src/domain/countries.js";
 import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { isRecord } from "../../kit/json.js";
-import { optionFault } from "../../kit/option-fault.js";
+import { optionError } from "../../kit/option-error.js";
 import { type ByCountry, forCountry } from "./by-country.js";
 
 export type Fields<V = unknown> = Readonly<Record<string, V>>;
@@ -18,13 +18,13 @@ const mend = 'Pass for example { field: "value" }, { IN: { field: "value" } } or
 export function openExtra<V>(sender: string, extra: Extra<V> | undefined): (message: CodeMessage) => Fields<V> {
   if (extra === undefined) return () => ({});
   if (typeof extra === "function") return (message) => extra(message) ?? {};
-  if (!isRecord(extra)) throw optionFault(sender, "extra", "is no record of fields", mend);
+  if (!isRecord(extra)) throw optionError(sender, "extra", "is no record of fields", mend);
   const entries = Object.entries(extra);
   const isByCountry = entries.length > 0 && entries.every(([key, value]) => /^([A-Z]{2,3}|default)$/.test(key) && isRecord(value));
   if (!isByCountry) return () => extra as Fields<V>;
   for (const [country] of entries) {
-    const fault = countryKeyFault(country);
-    if (fault !== undefined) throw optionFault(sender, `extra.${country}`, fault, mend);
+    const fault = countryKeyError(country);
+    if (fault !== undefined) throw optionError(sender, `extra.${country}`, fault, mend);
   }
   const byCountry = new Map(entries as [string, Fields<V>][]);
   return (message) => forCountry(byCountry, message) ?? {};

@@ -1,6 +1,6 @@
 import type { Channel, CodeMessage, SendContext, SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
-import { type OptionNames, optionFault, requireFlag } from "../../kit/option-fault.js";
+import { type OptionNames, optionError, requireFlag } from "../../kit/option-error.js";
 import { type Extra, type Fields, openExtra } from "./extra.js";
 import { discreet, notSent } from "./outcomes.js";
 import { openSenderId, type SenderId } from "./sender-id.js";
@@ -58,7 +58,7 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
   const other = typeof fromElse === "string" && (options as Readonly<Record<string, unknown>>)[fromElse] !== undefined;
   if (options.from === undefined && fromElse !== true && !other) {
     const more = fromElse === undefined ? "or a function of the message" : `a function of the message, or a ${fromElse}`;
-    throw optionFault(name, "from", "is missing", `Pass a sender id or number, a map by country, ${more}.`);
+    throw optionError(name, "from", "is missing", `Pass a sender id or number, a map by country, ${more}.`);
   }
   const senders = options.from === undefined ? undefined : openSenderId(name, options.from, frame.fromAnyForm);
   const extraOf = openExtra(name, options.extra);

@@ -4,7 +4,7 @@ export type { DeliveryStatus, Receipt, ReceiptReading, ReceiptRequest, ReceiptSo
 export type { Channel, CodeMessage, RegisteredIds, SendContext, SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 export { errorToken, failureOf, withCode } from "../../kit/error-code.js";
 export { isRecord, parseJson, pick } from "../../kit/json.js";
-export { optionFault, requireText } from "../../kit/option-fault.js";
+export { optionError, requireText } from "../../kit/option-error.js";
 export type { CarrierRequest, CarrierResponse } from "../../kit/request.js";
 export { basicAuth, digits } from "../../kit/spelling.js";
 export type { Fetch, FetchResponse, TransportOptions } from "../../kit/transport.js";

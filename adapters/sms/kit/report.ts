@@ -1,7 +1,7 @@
 import type { Receipt, ReceiptReading, ReceiptRequest } from "../../../src/ports/receipts.js";
 import { errorToken } from "../../kit/error-code.js";
 import { parseJson } from "../../kit/json.js";
-import { optionFault, requireText } from "../../kit/option-fault.js";
+import { optionError, requireText } from "../../kit/option-error.js";
 import { idToken } from "./outcomes.js";
 import { sameText } from "./signature.js";
 
@@ -114,7 +114,7 @@ export function isStale(signedAt: number, now: number, tolerance: number): boole
 export function openTolerance(source: string, tolerance: number | undefined, usual: number): number {
   if (tolerance === undefined) return usual;
   if (!(Number.isFinite(tolerance) && tolerance > 0))
-    throw optionFault(source, "tolerance", "must be a number of seconds above 0", `Leave it out for ${usual}.`);
+    throw optionError(source, "tolerance", "must be a number of seconds above 0", `Leave it out for ${usual}.`);
   return tolerance;
 }
 
@@ -132,7 +132,7 @@ export function openUrlSecret(source: string, secret: string | readonly string[]
   const secrets = openSecrets(source, "secret", secret, mend);
   for (const one of secrets)
     if (one.length < shortestSecret || !/^[\w.~-]+$/.test(one))
-      throw optionFault(source, "secret", `must be ${shortestSecret} or more letters, digits, -, ., _ or ~, because it is part of a URL`, mend);
+      throw optionError(source, "secret", `must be ${shortestSecret} or more letters, digits, -, ., _ or ~, because it is part of a URL`, mend);
   return ({ url }) => {
     const given = URL.canParse(url) ? new URL(url).searchParams.get("key") : null;
     return given !== null && secrets.some((one) => sameText(one, given));
@@ -142,6 +142,6 @@ export function openUrlSecret(source: string, secret: string | readonly string[]
 /** One secret, or several for rotation. @throws TypeError if there is none. */
 export function openSecrets(source: string, option: string, secrets: string | readonly string[] | undefined, mend: string): readonly string[] {
   const list = typeof secrets === "string" || secrets === undefined ? [secrets] : secrets;
-  if (list.length === 0) throw optionFault(source, option, "is an empty list", mend);
+  if (list.length === 0) throw optionError(source, option, "is an empty list", mend);
   return list.map((secret) => requireText(source, option, secret, mend));
 }

@@ -1,6 +1,6 @@
-import { countryKeyFault } from "../../../src/domain/countries.js";
+import { countryKeyError } from "../../../src/domain/countries.js";
 import type { CodeMessage } from "../../../src/ports/sms-sender.js";
-import { optionFault, requireText } from "../../kit/option-fault.js";
+import { optionError, requireText } from "../../kit/option-error.js";
 import { type ByCountry, forCountry } from "./by-country.js";
 
 /**
@@ -28,7 +28,7 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
   const read = (option: string, id: unknown): string => {
     const text = requireText(sender, option, id, mend);
     const fault = anyForm ? undefined : faultIn(text);
-    if (fault !== undefined) throw optionFault(sender, option, fault, "Pass one that phones can show.");
+    if (fault !== undefined) throw optionError(sender, option, fault, "Pass one that phones can show.");
     return text;
   };
   if (typeof from === "function") {
@@ -43,12 +43,12 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
     return { of: () => one, has: () => true };
   }
   if (typeof from !== "object" || from === null)
-    throw optionFault(sender, "from", from === undefined ? "is missing" : "is neither text, a map nor a function", mend);
+    throw optionError(sender, "from", from === undefined ? "is missing" : "is neither text, a map nor a function", mend);
   const byCountry = new Map(Object.entries(from));
-  if (byCountry.size === 0) throw optionFault(sender, "from", "is an empty map", mend);
+  if (byCountry.size === 0) throw optionError(sender, "from", "is an empty map", mend);
   for (const [country, id] of byCountry) {
-    const fault = countryKeyFault(country);
-    if (fault !== undefined) throw optionFault(sender, `from.${country}`, fault, mend);
+    const fault = countryKeyError(country);
+    if (fault !== undefined) throw optionError(sender, `from.${country}`, fault, mend);
     read(`from.${country}`, id);
   }
   return { of: (message) => forCountry(byCountry, message), has: (country) => byCountry.has(country) || byCountry.has("default") };

@@ -1,7 +1,7 @@
-import { type CountryCode, countryFault } from "../../../src/domain/countries.js";
+import { type CountryCode, countryError } from "../../../src/domain/countries.js";
 import type { ReceiptRequest } from "../../../src/ports/receipts.js";
 import type { CodeMessage, SmsSender } from "../../../src/ports/sms-sender.js";
-import { optionFault, requireFlag } from "../../kit/option-fault.js";
+import { optionError, requireFlag } from "../../kit/option-error.js";
 import type { SilentOptions } from "./carrier-sender.js";
 import { notSent } from "./outcomes.js";
 import { type SealedMessage, sealCode, unsealCode } from "./sealed-code.js";
@@ -38,7 +38,7 @@ export function ringTime(ttl: number): number {
 export function openPressKey(name: string, { pressKey, receipts }: Pick<VoiceOptions, "pressKey" | "receipts">): boolean {
   const asks = requireFlag(name, "pressKey", pressKey) !== false;
   if (asks && receipts === false)
-    throw optionFault(name, "receipts", "is false, and pressKey needs receipts", "Leave it out, or pass pressKey: false: mailboxes then record codes.");
+    throw optionError(name, "receipts", "is false, and pressKey needs receipts", "Leave it out, or pass pressKey: false: mailboxes then record codes.");
   return asks;
 }
 
@@ -46,10 +46,10 @@ export function openPressKey(name: string, { pressKey, receipts }: Pick<VoiceOpt
 export function withinCountries(name: string, countries: readonly CountryCode[] | undefined, sender: SmsSender): SmsSender {
   const mend = 'Pass the only countries to call, such as ["FR", "DE"].';
   if (!Array.isArray(countries) || countries.length === 0)
-    throw optionFault(name, "countries", countries === undefined ? "is missing" : "is not a list of countries", mend);
+    throw optionError(name, "countries", countries === undefined ? "is missing" : "is not a list of countries", mend);
   for (const [at, country] of countries.entries()) {
-    const fault = typeof country === "string" ? countryFault(country) : "is no text";
-    if (fault !== undefined) throw optionFault(name, `countries.${at}`, fault, mend);
+    const fault = typeof country === "string" ? countryError(country) : "is no text";
+    if (fault !== undefined) throw optionError(name, `countries.${at}`, fault, mend);
   }
   const allowed: ReadonlySet<string> = new Set(countries);
   return {

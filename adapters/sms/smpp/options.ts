@@ -2,7 +2,7 @@ import type { ConnectionOptions } from "node:tls";
 import type { Clock } from "../../../src/ports/clock.js";
 import type { Logger } from "../../../src/ports/logger.js";
 import type { Receipt } from "../../../src/ports/receipts.js";
-import type { OptionNames } from "../../kit/option-fault.js";
+import type { OptionNames } from "../../kit/option-error.js";
 import type { SenderId } from "../kit/sender-id.js";
 import type { ReceiptIds } from "./ids.js";
 import type { SmppParameters } from "./parameters.js";

@@ -1,4 +1,4 @@
-import { countryKeyFault } from "../../../src/domain/countries.js";
+import { countryKeyError } from "../../../src/domain/countries.js";
 import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
 import { type ByCountry, forCountry } from "../kit/by-country.js";
@@ -65,7 +65,7 @@ function chooser(option: SmppParameters | undefined): (message: CodeMessage) => 
     throw new Error(`smppSender: option \`parameters\` must be ${mend}; or such a list for each country; or a function of the message`);
   const byCountry = new Map(Object.entries(option as ByCountry<readonly SmppParameter[]>));
   for (const [country, parameters] of byCountry) {
-    const fault = countryKeyFault(country);
+    const fault = countryKeyError(country);
     if (fault !== undefined) throw new Error(`smppSender: option \`parameters.${country}\` ${fault}`);
     if (!areParameters(parameters)) throw new Error(`smppSender: option \`parameters.${country}\` must be ${mend}`);
   }

@@ -2,7 +2,7 @@ import { type ConnectionOptions, createSecureContext } from "node:tls";
 import type { Clock } from "../../../src/ports/clock.js";
 import type { Logger } from "../../../src/ports/logger.js";
 import type { Receipt } from "../../../src/ports/receipts.js";
-import { onlyOptions } from "../../kit/option-fault.js";
+import { onlyOptions } from "../../kit/option-error.js";
 import { openFrom, type Sources } from "./from.js";
 import type { ReceiptIds } from "./ids.js";
 import { type LongMessages, type SmppOptions, smppOptions } from "./options.js";

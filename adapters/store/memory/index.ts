@@ -1,5 +1,5 @@
 import type { Change, Claim, CommitResult, Deletion, Expiry, MemberClaim, Store, StoredRecord, SumParts, Tally } from "../../../src/ports/store.js";
-import { onlyOptions } from "../../kit/option-fault.js";
+import { onlyOptions } from "../../kit/option-error.js";
 import { type Row, Rows } from "./rows.js";
 
 export interface MemoryStoreOptions {

@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
-import { onlyOptions } from "../../kit/option-fault.js";
+import { onlyOptions } from "../../kit/option-error.js";
 import { commit } from "./commit.js";
 import { collectionNames, type Document, look, type MongoDb, made, OldServer, type Opened, open, sendAll, upsert, withoutValues } from "./driver.js";
 import { indexesOf, inspect } from "./inspect.js";

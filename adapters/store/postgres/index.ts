@@ -1,8 +1,8 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
-import { onlyOptions } from "../../kit/option-fault.js";
+import { onlyOptions } from "../../kit/option-error.js";
 import { type PostgresJs, type PostgresPool, type RunQuery, recognise, rowsOf } from "./clients.js";
 import { lockOrder, minutes, parseRecord, resultOf, valuesOf } from "./commit.js";
-import { faultOf, isRolledBack, refuseLarge } from "./faults.js";
+import { faultOf, isRolledBack, refuseLarge } from "./errors.js";
 import { inspect } from "./inspect.js";
 import { clean, listName, numbers, original, recordKey, sumName, texts, windowName } from "./names.js";
 import { recordJson, schemaSql as sqlOf } from "./schema.js";

@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store } from "../../../src/ports/store.js";
 import commitScript from "./commit.lua";
-import { refuseLarge } from "./faults.js";
+import { refuseLarge } from "./errors.js";
 import { customerOf, type Keys, listName, packMember, partName, windowName } from "./keys.js";
 import { packRecord, packToken, parseRecord } from "./record.js";
 

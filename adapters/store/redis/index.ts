@@ -1,9 +1,9 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
-import { onlyOptions } from "../../kit/option-fault.js";
+import { onlyOptions } from "../../kit/option-error.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
 import deleteScript from "./delete.lua";
-import { faultOf, refuseLarge } from "./faults.js";
+import { faultOf, refuseLarge } from "./errors.js";
 import inspectScript from "./inspect.lua";
 import { keysUnder, listName, parseMember, partName, windowName } from "./keys.js";
 import { leaseFrom } from "./lease.js";

@@ -1,6 +1,6 @@
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, StoredRecord, SumClaim, SumParts } from "../../../src/ports/store.js";
 import type { Connection, SqliteRow } from "./connection.js";
-import { SqliteFault } from "./faults.js";
+import { SqliteError } from "./errors.js";
 
 /** When a life that begins now ends, on this machine's clock. */
 export const endOf = ({ now, keepUntil }: Expiry): number => Date.now() + Math.max(0, keepUntil - now);
@@ -18,14 +18,14 @@ export function parseRecord({ customer, id, tokens, data, keep_until }: SqliteRo
   } catch {
     // Reported below.
   }
-  throw new SqliteFault(`sqliteStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
+  throw new SqliteError(`sqliteStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
 }
 
 /** `commit`, within a transaction: reads everything first, then writes. */
 export function commit(connection: Connection, { claims = [], asks = [], record, expected = null, revoke, counts }: Change): CommitResult {
   const { get, run } = connection;
   const token = record?.tokens[0];
-  if (record !== undefined && token === undefined) throw new SqliteFault("sqliteStore: a record needs a token");
+  if (record !== undefined && token === undefined) throw new SqliteError("sqliteStore: a record needs a token");
   const row = record && rowOf(connection, record);
   const current = row && parseRecord(row);
   const hasLanded = (token: string | undefined) => token !== undefined && current?.tokens.includes(token) === true;

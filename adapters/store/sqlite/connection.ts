@@ -1,5 +1,5 @@
 import { nextTurn } from "../../kit/turn.js";
-import { faultOf, isBusy } from "./faults.js";
+import { faultOf, isBusy } from "./errors.js";
 
 /** The part of a `node:sqlite`, `better-sqlite3`, `libsql` or `bun:sqlite` handle that the store uses. */
 export interface SqliteHandle {

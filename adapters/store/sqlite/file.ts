@@ -1,5 +1,5 @@
 import type { SqliteHandle } from "./connection.js";
-import { faultOf, SqliteFault } from "./faults.js";
+import { faultOf, SqliteError } from "./errors.js";
 
 type Open = (file: string) => SqliteHandle & { close(): void };
 
@@ -28,7 +28,7 @@ async function installed(): Promise<Open> {
     return (file) => new Database(file);
   } catch (cause) {
     const fix = "use Node.js 22.13 or newer, or npm install libsql";
-    throw new SqliteFault(`sqliteStore: option \`file\` needs node:sqlite, which this runtime does not have, or the package libsql: ${fix}`, { cause });
+    throw new SqliteError(`sqliteStore: option \`file\` needs node:sqlite, which this runtime does not have, or the package libsql: ${fix}`, { cause });
   }
 }
 

@@ -1,5 +1,5 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
-import { onlyOptions } from "../../kit/option-fault.js";
+import { onlyOptions } from "../../kit/option-error.js";
 import { addTo, commit, endOf, parseRecord, rowOf } from "./commit.js";
 import { type Connection, connectionOf, isDurableObject, retried, type SqliteDatabase, type SqliteHandle, type Write, writerOf } from "./connection.js";
 import { openFile } from "./file.js";

@@ -1,5 +1,5 @@
 import { type Connection, isDurableObject, type SqliteDatabase, type SqliteValue } from "./connection.js";
-import { SqliteFault } from "./faults.js";
+import { SqliteError } from "./errors.js";
 
 /**
  * The steps that create the tables: a database at step `n` runs those after it. Steps are added, never changed. `ends`
@@ -36,7 +36,7 @@ export function prepare(connection: Connection, database: SqliteDatabase, synchr
     if (!isMade()) exec("CREATE TABLE phoneproof_schema (version INTEGER NOT NULL) STRICT");
     const done = version();
     if (done > steps.length)
-      throw new SqliteFault(
+      throw new SqliteError(
         `sqliteStore: the database is of a newer phoneproof (its tables are at step ${done}, this one knows ${steps.length}): update phoneproof`,
       );
     for (const step of steps.slice(done)) exec(step);

@@ -5,7 +5,7 @@ import { redirect } from "next/navigation";
 import { parsePhoneNumber } from "phoneproof";
 import { type Answer, deviceId, pending, proven } from "../lib/session";
 import { verifier } from "../lib/verifier";
-import { wordsForFault, wordsForRefused, wordsForTyped } from "../lib/words";
+import { wordsForError, wordsForRefused, wordsForTyped } from "../lib/words";
 
 export interface NumberState {
   readonly problem?: string;
@@ -33,7 +33,7 @@ export async function sendCode(_before: NumberState, form: FormData): Promise<Nu
     const { authentication_uuid, phone_number } = answer;
     await pending.write({ authentication_uuid, phone_number, answer: told(answer) });
   } catch (error) {
-    return { problem: wordsForFault(error), phone, country };
+    return { problem: wordsForError(error), phone, country };
   }
   redirect("/code");
 }

@@ -1,1 +1,1 @@
-export { wordsForEnded, wordsForFault, wordsForRefused, wordsForTyped } from "../../words";
+export { wordsForEnded, wordsForError, wordsForRefused, wordsForTyped } from "../../words";

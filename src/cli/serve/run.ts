@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { nodeHandler } from "../../../adapters/http/node.js";
 import type { Verifier } from "../../create-verifier.js";
 import { hooks } from "../../hooks/index.js";
-import { listen, listenFault, urlOf } from "../listen.js";
+import { listen, listenError, urlOf } from "../listen.js";
 import { type ExportedVerifier, hooksOf, verifierOf } from "../module.js";
 import type { DevOutput } from "../start.js";
 import { type Connections, followConnections } from "./connections.js";
@@ -104,7 +104,7 @@ function isServed(verifier: ExportedVerifier): verifier is Verifier {
 
 async function open({ server }: Listener, host: string, port: number, option: string): Promise<number> {
   return listen(server, host, port).catch((error) => {
-    throw listenFault(error, host, port, option);
+    throw listenError(error, host, port, option);
   });
 }
 

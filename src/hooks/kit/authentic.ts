@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isWebhookSecret } from "../../options/webhook-secret.js";
-import { openSecrets, optionFault } from "./option-fault.js";
+import { openSecrets, optionError } from "./option-error.js";
 
 /** What shows whether a request is authentic. */
 export interface HookRequest {
@@ -106,7 +106,7 @@ export function byTimedHmac(owner: string, option: string, keys: Secrets | undef
  * @throws TypeError for any other secret.
  */
 export function byStandardWebhook(owner: string, option: string, secrets: readonly string[], mend: string): Authenticate {
-  if (!secrets.every(isWebhookSecret)) throw optionFault(owner, option, "must be whsec_ and 24 to 64 bytes in base64", mend);
+  if (!secrets.every(isWebhookSecret)) throw optionError(owner, option, "must be whsec_ and 24 to 64 bytes in base64", mend);
   const keys = secrets.map((secret) => Buffer.from(secret.slice("whsec_".length), "base64"));
   return async (request) => {
     const [id, seconds, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => request.header(name));

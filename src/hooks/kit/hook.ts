@@ -5,7 +5,7 @@ import type { ConfirmRequest, DeliverRequest } from "../../contract/direct.js";
 import type { HttpResponse } from "../../http/message.js";
 import type { Outcome } from "./answer.js";
 import type { Authenticate, Secrets } from "./authentic.js";
-import { optionFault } from "./option-fault.js";
+import { optionError } from "./option-error.js";
 import { textOf, toNumber } from "./read.js";
 
 /** Options of every hook. */
@@ -101,9 +101,9 @@ export function makeHook(owner: string, options: HookOptions, api: HookApi): Hoo
   const { name, customer_uuid, conversion = "unknown", ip = "ignore", within = 1000, expiresIn = 300 } = settings;
   const known = [...api.options, ...common];
   const unknown = given.find(([option]) => !known.includes(option));
-  if (unknown !== undefined) throw optionFault(owner, unknown[0], "is not an option", `Remove it or fix its spelling; there are: ${known.join(", ")}.`);
+  if (unknown !== undefined) throw optionError(owner, unknown[0], "is not an option", `Remove it or fix its spelling; there are: ${known.join(", ")}.`);
   const require = (holds: boolean, option: string, form: string) => {
-    if (!holds) throw optionFault(owner, option, `must be ${form}`, "Leave it out for the default.");
+    if (!holds) throw optionError(owner, option, `must be ${form}`, "Leave it out for the default.");
   };
   require(/^[a-z0-9-]{1,64}$/.test(name), "name", "1 to 64 lower-case letters, digits or hyphens");
   require(customer_uuid === undefined || typeof customer_uuid === "string", "customer_uuid", "a UUID");

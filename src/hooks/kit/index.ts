@@ -6,5 +6,5 @@ export type { HttpResponse } from "../../http/message.js";
 export { asQueued, asText, isSent, json, type Outcome, outerStatusOf, plain, statusOf } from "./answer.js";
 export { type Authenticate, byBodyHmac, byStandardWebhook, byTimedHmac, byToken, type HookRequest, type Secrets, sameText } from "./authentic.js";
 export { type Confirmation, type Confirmed, type Hook, type HookApi, type HookOptions, type Message, makeHook, type TokenHookOptions } from "./hook.js";
-export { openSecrets, optionFault } from "./option-fault.js";
+export { openSecrets, optionError } from "./option-error.js";
 export { anyOf, codeInText, isBeforeToday, pick, repeatKey, textOf, timeOf, toNumber } from "./read.js";

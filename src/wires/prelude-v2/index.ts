@@ -7,7 +7,7 @@ import type { StartResult, VerificationOptions } from "../../contract/verificati
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpResponse } from "../../http/message.js";
-import { parse as parseOptions } from "../../options/option-faults.js";
+import { parse as parseOptions } from "../../options/option-errors.js";
 import { answer, type WireCall, wireHandler } from "../kit/wire.js";
 import { refusal, tooMany, translated, unknownPath } from "./errors.js";
 import { verificationId } from "./ids.js";

@@ -4,7 +4,7 @@ import type { StartResult, VerificationOptions, VerificationResult } from "../..
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpRequest } from "../../http/message.js";
-import { parse as parseOptions } from "../../options/option-faults.js";
+import { parse as parseOptions } from "../../options/option-errors.js";
 import { answer, type WireCall, type WireRoute, wireHandler } from "../kit/wire.js";
 import { checksUsedUp, errorBody, forNumber, fraudulent, invalidParameter, missingTarget, notFound, notYet, sendsUsedUp, translated } from "./errors.js";
 import { CheckRequest, CreateRequest, fieldsOf, parse, ServiceRequest, UpdateRequest } from "./requests.js";

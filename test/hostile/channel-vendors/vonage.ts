@@ -73,7 +73,7 @@ const languages = new Set(
 );
 
 /** Why Vonage would not run an NCCO. */
-function nccoFault(ncco: unknown): string | undefined {
+function nccoError(ncco: unknown): string | undefined {
   if (!Array.isArray(ncco) || ncco.length === 0) return "ncco is no list";
   for (const action of ncco as Action[]) {
     if (action.action === "talk") {
@@ -124,7 +124,7 @@ function takeCall(body: Record<string, unknown>): Omit<VonageCall, "uuid"> | str
   };
   const [callee, caller] = [Array.isArray(to) && to.length === 1 ? number(to[0]) : undefined, number(from)];
   if (callee === undefined || caller === undefined) return "to, from";
-  const fault = nccoFault(ncco);
+  const fault = nccoError(ncco);
   if (fault !== undefined) return `ncco: ${fault}`;
   if (event_method !== "POST" || (event_url !== undefined && !(Array.isArray(event_url) && event_url.length === 1 && URL.canParse(String(event_url[0])))))
     return "event_url";
@@ -267,7 +267,7 @@ export async function playVonageCall(call: VonageCall, callee: Callee, now: () =
   let ncco: readonly Action[] | undefined = machine && call.machine_detection === "hangup" ? undefined : call.ncco;
   try {
     while (ncco !== undefined) {
-      const fault = nccoFault(ncco);
+      const fault = nccoError(ncco);
       if (fault !== undefined) throw new Error(`ncco: ${fault}`);
       let next: readonly Action[] | undefined;
       for (const action of ncco) {

@@ -5,7 +5,7 @@ import { VerifierError } from "../errors.js";
 export function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {
   const parsed = schema.safeParse(value, { error: plainWords });
   if (parsed.success) return parsed.data;
-  throw invalidOptions(optionFaults(parsed.error, root, "options"));
+  throw invalidOptions(optionErrors(parsed.error, root, "options"));
 }
 
 /** `faults`: what is wrong, one sentence each. */
@@ -14,7 +14,7 @@ export function invalidOptions(faults: readonly string[]): VerifierError {
 }
 
 /** What is wrong with options, one sentence each: path and fix. `whole`: the name of the value itself. */
-export function optionFaults({ issues }: z.ZodError, root: readonly PropertyKey[], whole: string): string[] {
+export function optionErrors({ issues }: z.ZodError, root: readonly PropertyKey[], whole: string): string[] {
   return issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || whole} ${message}`);
 }
 

@@ -23,12 +23,12 @@ export function isBusy(error: unknown): boolean {
 }
 
 /** The database in its current state does not allow the operation. */
-export class SqliteFault extends Error {}
+export class SqliteError extends Error {}
 
 /** The error that the store throws for an error of the library. */
 export function faultOf(error: unknown): Error {
-  if (error instanceof SqliteFault || error instanceof RangeError) return error;
+  if (error instanceof SqliteError || error instanceof RangeError) return error;
   const words = wordsOf(error);
   const [, what, fix] = meanings.find(([pattern]) => pattern.test(words)) ?? [];
-  return new SqliteFault(what === undefined ? `sqliteStore: ${words}` : `sqliteStore: the database ${what} (${words}): ${fix}`);
+  return new SqliteError(what === undefined ? `sqliteStore: ${words}` : `sqliteStore: the database ${what} (${words}): ${fix}`);
 }

@@ -1,19 +1,19 @@
 /** An error in the options of a sender or source: names the option and the fix. */
-export function optionFault(owner: string, option: string, problem: string, mend: string): TypeError {
+export function optionError(owner: string, option: string, problem: string, mend: string): TypeError {
   return new TypeError(`${owner}: option ${option} ${problem}. ${mend}`);
 }
 
 /** @throws TypeError unless `value` is true, false or undefined. */
 export function requireFlag(owner: string, option: string, value: unknown): boolean | undefined {
   if (value !== undefined && typeof value !== "boolean")
-    throw optionFault(owner, option, "must be true or false", 'Environment variables are strings: pass `process.env.X === "true"`.');
+    throw optionError(owner, option, "must be true or false", 'Environment variables are strings: pass `process.env.X === "true"`.');
   return value;
 }
 
 /** @throws TypeError unless `value` is a non-empty string. */
 export function requireText(owner: string, option: string, value: unknown, mend: string): string {
   if (typeof value !== "string" || value.trim() === "")
-    throw optionFault(owner, option, value === undefined ? "is missing" : "must be a non-empty string", mend);
+    throw optionError(owner, option, value === undefined ? "is missing" : "must be a non-empty string", mend);
   return value;
 }
 
@@ -41,6 +41,6 @@ export function onlyOptions<Options>(
   for (const name of Object.keys(options))
     if (!names.includes(name)) {
       const option = path === undefined ? name : `${path}.${name}`;
-      throw optionFault(owner, option, "is not an option", `${mend}; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ")}.`);
+      throw optionError(owner, option, "is not an option", `${mend}; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ")}.`);
     }
 }
