@@ -130,7 +130,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     if (timeOf(created_at)) this.#skew = timeOf(created_at) - Date.now();
     const told = status ?? "";
     this.status = carrier_refused && tones.get(told) === "info" ? "carrier_refused" : told;
-    // The response that denies a call contains the time of the next call, which is none of a message.
+    // The response that denies a call gives the time of the next call, not of the next message.
     if (this.#asked && this.status === "denied") this.#nextCall = timeOf(next_retry_at);
     // A fact that the response lacks keeps its value.
     else this.nextRetryAt = next_retry_at ?? this.nextRetryAt;

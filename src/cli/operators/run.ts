@@ -50,7 +50,7 @@ export async function runOperator(settings: OperatorSettings, { out, err }: DevO
   }
 }
 
-/** The words of the command line in the place of those of a call. */
+/** Replaces the words of a call by those of the command line. */
 function messageOf(error: unknown): string {
   const { message, code } = error as { readonly message: string; readonly code?: string };
   if (message.startsWith("customer_uuid is required")) return "this verifier has customers: name one with --customer UUID";

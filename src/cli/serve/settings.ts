@@ -13,7 +13,7 @@ export interface ServeSettings {
   /** Address to listen on. */
   readonly host: string;
   readonly port: number;
-  /** What is served beside `/v1`. */
+  /** What is served alongside `/v1`. */
   readonly wires: readonly WireName[];
   /** Absent: metrics are not served. */
   readonly metricsPort?: number;

@@ -8,7 +8,7 @@ const wires = {
   "twilio-verify": twilioVerify,
 } as const satisfies Record<string, (verifier: Verifier) => HttpHandler>;
 
-/** A wire that can be served beside `/v1`. */
+/** A wire that can be served alongside `/v1`. */
 export type WireName = keyof typeof wires;
 
 export const wireNames = Object.keys(wires) as WireName[];

@@ -5,7 +5,7 @@ import type { HttpResponse } from "../../http/message.js";
 export { json };
 
 /**
- * What became of a request: the answer of `deliver`, or one of
+ * The outcome of a request: the result of `deliver`, or one of
  *
  * - `malformed`: the body is not what this server sends, or `deliver` rejected it as `bad_request`; see `detail`.
  * - `unsupported`: it asked for a voice call.

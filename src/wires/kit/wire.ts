@@ -16,7 +16,7 @@ export class WireError extends Error {
     readonly status: number,
     readonly code: string | number,
     message: string,
-    /** What the body needs beside code and message. */
+    /** What the body needs in addition to code and message. */
     readonly details: Readonly<Record<string, unknown>> = {},
     /** Lower-case names. */
     readonly headers: Readonly<Record<string, string>> = {},

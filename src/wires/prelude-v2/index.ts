@@ -79,7 +79,7 @@ const noVerification = (): { readonly authentication_uuid: string; readonly corr
 
 const metadata = (correlation_id: string | undefined) => (correlation_id === undefined ? {} : { metadata: { correlation_id } });
 
-/** Programs report to these calls beside their verifications; nothing is done. */
+/** Programs report to these calls in addition to their verifications; nothing is done. */
 const noted = ({ requestId }: WireCall<string>): HttpResponse => answer(200, { status: "success", request_id: requestId });
 
 /** The channel that a request wishes for, if the service has it. Throws for a method or a list that it cannot serve. */

@@ -222,7 +222,7 @@ function clearErrors() {
   for (const field of at("verify").querySelectorAll("[aria-invalid]")) field.ariaInvalid = null;
 }
 
-/** Names the country of the digits entered so far, or says that there is none. */
+/** Names the country of the digits entered so far, or shows that there is none. */
 function showCountry() {
   const typed = e164(at("phone_number").value);
   const digits = /^\+(\d+)/.exec(typed)?.[1] ?? "";
