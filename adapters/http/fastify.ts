@@ -94,7 +94,7 @@ function segmentOf(segment: string): string {
   return /[:*(]/.test(segment) ? "/[^/]*" : `/${segment.replace(/[.+^${}|[\]\\]/g, "\\$&")}`;
 }
 
-/** Methods that Fastify routes unless it is told of more. */
+/** Methods that Fastify routes by default. */
 const routed = new Set(["DELETE", "GET", "HEAD", "OPTIONS", "PATCH", "POST", "PUT", "TRACE"]);
 
 /**

@@ -22,7 +22,7 @@ export const bodies: Readonly<Record<CallbackForm, (auth: Authentication, event:
   }),
   "prelude-v2": (auth, event, number) => {
     const time = timestamp(event.at);
-    // The creation time tells records apart that had the same idempotency key.
+    // The creation time distinguishes records that had the same idempotency key.
     const idOf = (prefix: string, part: number) => typeId(prefix, sha256(`${prefix}\0${auth.id}\0${auth.createdAt}\0${part}`).slice(0, 32));
     return {
       id: idOf("evt", event.sequence),

@@ -39,7 +39,7 @@ export function supabaseHook(options: SupabaseHookOptions): Hook {
 
 function read(body: unknown, now: number): Message {
   const [user, sms] = [pick(body, "user"), pick(body, "sms")];
-  // For MFA and changes of the number, the target is not the user's number. Older servers do not tell it.
+  // For MFA and changes of the number, the target is not the user's number. Older servers do not send it.
   const phone_number = textOf(pick(sms, "phone")) ?? pick(user, "phone");
   const code = pick(sms, "otp");
   const confirmedAt = pick(user, "phone_confirmed_at");

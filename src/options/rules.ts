@@ -77,7 +77,7 @@ function reachErrors(allowed: "all" | readonly string[], sender: SmsSender): str
   ];
 }
 
-/** Why nobody could carry out the sender's fallback (docs/contract.md#fallback). */
+/** Why no one could carry out the sender's fallback (docs/contract.md#fallback). */
 function fallbackErrors({ fallback }: SmsSender, hasReceipts: boolean, hasWorker: boolean): string[] {
   if (fallback === undefined) return [];
   return [

@@ -248,7 +248,7 @@ const RouterSchema = z
     }
   });
 
-/** Why nobody could carry a fallback out (docs/contract.md#fallback). */
+/** Why no one could carry out a fallback (docs/contract.md#fallback). */
 function fallbackErrors(routes: readonly z.output<typeof RouteSchema>[], { on }: z.output<typeof FallbackSchema>): (readonly [readonly string[], string])[] {
   const faults: (readonly [readonly string[], string])[] = [];
   const taking = routes.filter(mayTakeFallback);
@@ -261,7 +261,7 @@ function fallbackErrors(routes: readonly z.output<typeof RouteSchema>[], { on }:
   return faults;
 }
 
-/** Calls carry no fallback unless told. */
+/** Calls carry no fallback by default. */
 export function mayTakeFallback({ sender, fallback }: Pick<z.output<typeof RouteSchema>, "sender" | "fallback">): boolean {
   return fallback ?? sender.channel !== "voice";
 }

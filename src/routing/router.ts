@@ -226,7 +226,7 @@ interface Tried extends Omit<TryResult, "unreachable"> {
 
 const channelOf = ({ channel = "sms" }: SmsSender): Channel => channel;
 
-/** SMS is what a sender's channel is unless told. */
+/** A sender's channel is SMS by default. */
 const channelIn = ({ sender: { channel } }: Route): { readonly channel?: Channel } => (channel === undefined || channel === "sms" ? {} : { channel });
 
 const isCall = ({ sender }: Route): boolean => sender.channel === "voice";

@@ -25,7 +25,7 @@ const requestId = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})
 
 /**
  * Gives the request an id: the one in `x-request-id` if valid, else a new one. The response has it in the same header.
- * Logs the line once the response has ended. `known`: what the verifier has told of the response by then.
+ * Logs the line once the response has ended. `known`: what the verifier has reported of the response by then.
  */
 export function followRequest(
   request: IncomingMessage,

@@ -58,7 +58,7 @@ export function asText(outcome: Outcome): HttpResponse {
 }
 
 /**
- * For servers with a queue, where nobody reads a refusal and an error is repeated: a refusal is a success with the
+ * For servers with a queue, where no one reads a refusal and an error is repeated: a refusal is a success with the
  * header `x-phoneproof-status`. Only what may succeed later is an error.
  */
 export function asQueued(outcome: Outcome): HttpResponse {

@@ -38,7 +38,7 @@ export function codeInText(text: string | undefined): { readonly code?: string; 
   return code === text.trim() ? { code } : { code, text };
 }
 
-/** A key for what is a repeat if all of these are the same: 43 characters, from which nobody reads the code. */
+/** A key for what is a repeat if all of these are the same: 43 characters, from which no one can read the code. */
 export function repeatKey(...parts: readonly unknown[]): string {
   return createHash("sha256").update(JSON.stringify(parts)).digest("base64url");
 }

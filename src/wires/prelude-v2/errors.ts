@@ -13,7 +13,7 @@ export function tooMany(code: "premature_retry" | "too_many_attempts" | "too_man
   return refusal(429, code, message, undefined, { "x-should-retry": "false" });
 }
 
-/** The verifier's fields whose value it judges itself: their path here, and the code of a wrong value. */
+/** The verifier's fields whose value it checks itself: their path here, and the code of a wrong value. */
 const fields: Readonly<Record<string, readonly [param: string, code: string]>> = {
   phone_number: ["target.value", "invalid_phone_number"],
   correlation_id: ["metadata.correlation_id", "invalid_correlation_id"],

@@ -2,7 +2,7 @@ import * as z from "zod";
 import { described } from "../../contract/fields.js";
 import { refusal } from "./errors.js";
 
-/** A text whose form the verifier judges. */
+/** A text whose form the verifier checks. */
 const text = z.string("must be a string");
 
 const target = z.object(
