@@ -1,5 +1,6 @@
 import type { Change, Claim, CommitResult, Deletion, Expiry, MemberClaim, Store, StoredRecord, SumParts, Tally } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
+import { raised, refuseLarge } from "../../kit/store.js";
 import { type Row, Rows } from "./rows.js";
 
 export interface MemoryStoreOptions {
@@ -85,7 +86,7 @@ class MemoryStore implements Store {
     this.#tidy();
     const token = record?.tokens[0];
     if (record !== undefined && token === undefined) throw new Error("memoryStore: a record needs a token.");
-    if (record !== undefined) refuseLarge(record.data, "a record's data");
+    refuseLarge("memoryStore", "a record's data", record?.data);
     const kept = record && this.#kept(record);
     const landed = (token: string | undefined) => kept !== undefined && token !== undefined && (kept.token === token || kept.older.includes(token));
     if (!landed(token)) {
@@ -135,7 +136,7 @@ class MemoryStore implements Store {
 
   async put(key: string, value: string, expiry: Expiry): Promise<void> {
     this.#tidy();
-    refuseLarge(value, "a value");
+    refuseLarge("memoryStore", "a value", value);
     this.#makeRoom([this.#values], [key], () => this.#values.get(key).length === 0, "values");
     const piece = inOnePiece();
     this.#values.set(piece(key), [{ text: piece(value), end: this.#endOf(expiry) }]);
@@ -294,11 +295,6 @@ function isCounted(at: number, { part, parts, ahead }: SumParts): boolean {
   return at > part - parts && at <= (ahead ? part + 1 : part);
 }
 
-/** The total of a sum that holds `held` after a claim. */
-function raised(held: number, { weight, floor = Number.NEGATIVE_INFINITY }: { readonly weight: number; readonly floor?: number }): number {
-  return Math.max(floor, Math.max(floor, held) + weight);
-}
-
 type Piece = (text: string) => string;
 
 /**
@@ -312,10 +308,6 @@ function inOnePiece(): Piece {
     made.set(text, piece);
     return piece;
   };
-}
-
-function refuseLarge(text: string, what: string): void {
-  if (Buffer.byteLength(text) > 65_536) throw new Error(`memoryStore: ${what} is above 64 KiB.`);
 }
 
 /** The named stores of this process, shared with a second copy of this file in another bundle. */

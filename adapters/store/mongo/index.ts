@@ -1,11 +1,12 @@
 import { randomBytes } from "node:crypto";
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
+import { CorruptRecord, parseEach, refuseLarge } from "../../kit/store.js";
 import { commit } from "./commit.js";
 import { collectionNames, type Document, look, type MongoDb, made, OldServer, type Opened, open, sendAll, upsert, withoutValues } from "./driver.js";
 import { indexesOf, inspect } from "./inspect.js";
 import { type Member, newerThan, type Window } from "./members.js";
-import { CorruptRecord, parseRecord, recordKey } from "./record.js";
+import { parseRecord, recordKey } from "./record.js";
 
 export type { MongoCollection, MongoDb } from "./driver.js";
 
@@ -31,9 +32,6 @@ export interface MongoStore extends Store {
    */
   ensureIndexes(): Promise<void>;
 }
-
-/** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
-const maxBytes = 64 * 1024;
 
 /**
  * Stores authentications and counters in MongoDB 4.4.2 or newer: a replica set (one member for a single server), a
@@ -92,7 +90,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     },
 
     async commit(change) {
-      if (change.record !== undefined) refuseLarge("data", change.record.data);
+      refuseLarge("mongoStore", "a record's data", change.record?.data);
       return reach((opened) => commit(opened, change));
     },
 
@@ -131,19 +129,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
         const found = await look(state, ids);
         return ids.map(found).filter((document) => document?.["lease"] === ticket);
       });
-      let fault: unknown;
-      const records = leased.flatMap((document) => {
-        try {
-          return parseRecord(document);
-        } catch (error) {
-          fault ??= error;
-          return [];
-        }
-      });
-      // A corrupt record is moved like the others, and must not hold up their processing: it is reported only if no
-      // other record was found.
-      if (records.length === 0 && fault !== undefined) throw fault;
-      return records;
+      return parseEach(leased, parseRecord);
     },
 
     async get(key): Promise<string | undefined> {
@@ -152,7 +138,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     },
 
     async put(key, value, expiry): Promise<void> {
-      refuseLarge("value", value);
+      refuseLarge("mongoStore", "a value", value);
       await reach(({ values, endOf }) => sendAll(values, [upsert(made(key), { $set: { value }, $max: { expireAt: endOf(expiry) } })]));
     },
 
@@ -180,8 +166,4 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
       }
     },
   };
-}
-
-function refuseLarge(what: string, text: string): void {
-  if (Buffer.byteLength(text) > maxBytes) throw new RangeError(`mongoStore: ${what} is larger than ${maxBytes} bytes`);
 }

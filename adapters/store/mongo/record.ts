@@ -1,4 +1,5 @@
 import type { RecordWrite, StoredRecord } from "../../../src/ports/store.js";
+import { CorruptRecord } from "../../kit/store.js";
 import { type Document, type Statement, upsert } from "./driver.js";
 
 /** The key of a record: the same `id` under two customers is two records, whatever characters they contain. */
@@ -25,9 +26,6 @@ export function parseRecord(document: unknown): StoredRecord {
   const { customer, id } = (_id ?? {}) as Document;
   const isText = (value: unknown) => typeof value === "string";
   const whole = [customer, id, data].every(isText) && Array.isArray(tokens) && tokens.length > 0 && tokens.every(isText) && typeof keepUntil === "number";
-  if (!whole) throw new CorruptRecord(`mongoStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
+  if (!whole) throw new CorruptRecord("mongoStore", customer, id);
   return { customer, id, tokens, data, keepUntil } as StoredRecord;
 }
-
-/** A stored record cannot be read. */
-export class CorruptRecord extends Error {}

@@ -1,4 +1,5 @@
 import type { Change, Claim, CommitResult, Expiry, RecordWrite, StoredRecord } from "../../../src/ports/store.js";
+import { largestLimit } from "../../kit/store.js";
 import { clean, listName, numbers, original, parseKey, recordKey, sumName, texts, windowName } from "./names.js";
 
 /** No limit and no floor: the largest and smallest `bigint`. */
@@ -95,12 +96,6 @@ export function valuesOf({ claims = [], asks = [], record, expected, revoke, cou
 function wakeOf(record: RecordWrite | undefined): number {
   const { wakeAt = -1 } = record ?? {};
   return wakeAt === "unchanged" ? -2 : wakeAt;
-}
-
-function largestLimit(claims: readonly Claim[], window: string): number {
-  let most = 0;
-  for (const claim of claims) if ("window" in claim && claim.window === window) most = Math.max(most, claim.limit ?? 0);
-  return most;
 }
 
 /**

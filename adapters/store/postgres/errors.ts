@@ -33,7 +33,7 @@ function ofServer(error: unknown): ServerError {
  * The error that the store throws for a client's error. Values are left out: PostgreSQL and its clients quote them, and
  * they do not belong in a log.
  */
-export function faultOf(error: unknown): Error {
+export function errorOf(error: unknown): Error {
   const { message, code } = ofServer(error);
   const isOfValues = /^(2[23]|P0001)/.test(String(code));
   const text = isOfValues ? "the server rejected a value" : String(message || "an error without a message").split("\n")[0];
@@ -44,11 +44,4 @@ export function faultOf(error: unknown): Error {
 /** Whether the server rolled back the statement because of concurrent transactions. */
 export function isRolledBack(error: unknown): boolean {
   return /^(40001|40P01)$/.test(String(ofServer(error).code));
-}
-
-/** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
-const maxBytes = 64 * 1024;
-
-export function refuseLarge(what: string, text: string): void {
-  if (Buffer.byteLength(text) > maxBytes) throw new RangeError(`postgresStore: ${what} is larger than ${maxBytes} bytes`);
 }

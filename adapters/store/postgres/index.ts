@@ -1,8 +1,9 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
+import { refuseLarge } from "../../kit/store.js";
 import { type PostgresJs, type PostgresPool, type RunQuery, recognise, rowsOf } from "./clients.js";
 import { lockOrder, minutes, parseRecord, resultOf, valuesOf } from "./commit.js";
-import { faultOf, isRolledBack, refuseLarge } from "./errors.js";
+import { errorOf, isRolledBack } from "./errors.js";
 import { inspect } from "./inspect.js";
 import { clean, listName, numbers, original, recordKey, sumName, texts, windowName } from "./names.js";
 import { recordJson, schemaSql as sqlOf } from "./schema.js";
@@ -88,7 +89,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
       try {
         return rowsOf<Row>(await run(text, values));
       } catch (error) {
-        if (!isRolledBack(error) || tries === maxTries || performance.now() - began > patience) throw faultOf(error);
+        if (!isRolledBack(error) || tries === maxTries || performance.now() - began > patience) throw errorOf(error);
       }
     }
   }
@@ -114,7 +115,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     },
 
     async commit(change) {
-      if (change.record !== undefined) refuseLarge("a record's data", change.record.data);
+      refuseLarge("postgresStore", "a record's data", change.record?.data);
       const outcome = await askOne(commitText, valuesOf(change));
       return resultOf(change, outcome as string);
     },
@@ -157,7 +158,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     },
 
     async put(key, value, expiry): Promise<void> {
-      refuseLarge("a value", value);
+      refuseLarge("postgresStore", "a value", value);
       const text = `insert into ${s}.value (key, value, ends) values ($1::text, $2::text, ceil(extract(epoch from now()) / 60)::integer + $3::text::integer) on conflict (key) do update set value = excluded.value, ends = excluded.ends`;
       await ask(text, [clean(key), clean(value), String(minutes(expiry) + 10)]);
     },

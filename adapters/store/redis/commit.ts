@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store } from "../../../src/ports/store.js";
+import { largestLimit, refuseLarge } from "../../kit/store.js";
 import commitScript from "./commit.lua";
-import { refuseLarge } from "./errors.js";
 import { customerOf, type Keys, listName, packMember, partName, windowName } from "./keys.js";
 import { packRecord, packToken, parseRecord } from "./record.js";
 
@@ -96,7 +96,7 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
       // A separate ticket keeps a retry by the client from counting twice; members count once anyway.
       return sum === undefined ? run("plain    ", [], { claims, asks }) : runUnder(newCall(), sum.sum, `make a ${ticketLife / 10}`, { claims, counts, asks });
     }
-    refuseLarge("data", record.data);
+    refuseLarge("redisStore", "a record's data", record.data);
     const outcome = await (cluster ? steps(change, record) : writeRecord(change, record));
     return "stored" in outcome ? { done: false, current: parseRecord(record.customer, record.id, outcome.stored) } : outcome;
   };
@@ -184,12 +184,6 @@ function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revok
 
 /** A time that sorts as text: 13 digits, from 1970 to 2286. */
 const stamp = (time: number) => String(Math.min(Math.max(time, 0), 9_999_999_999_999)).padStart(13, "0");
-
-function largestLimit(claims: readonly Claim[], window: string): number {
-  let most = 0;
-  for (const claim of claims) if ("window" in claim && claim.window === window) most = Math.max(most, claim.limit ?? 0);
-  return most;
-}
 
 function outcomeOf(reply: string, { claims = [], counts: wanted }: Change): Outcome {
   const text = reply.slice(1);

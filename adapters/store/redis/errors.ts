@@ -9,7 +9,7 @@ const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])
  * The error that the store throws for a client's error. Clients include the command, and with it phone numbers and
  * digests, which do not belong in a log; some have only a class name.
  */
-export function faultOf(error: unknown): Error {
+export function errorOf(error: unknown): Error {
   const text = wordsOf(error);
   const [, what, fix] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
   return new Error(what === undefined ? `redisStore: ${text}` : `redisStore: the server behind option \`client\` ${what} (${text}): ${fix}`);
@@ -22,11 +22,4 @@ function wordsOf(error: unknown): string {
   const named = thrown.constructor?.name ?? "Object";
   const [text = ""] = String(message || code || (named === "Object" ? (name ?? "an error without a message") : named)).split(/,? command was:/);
   return cause === undefined || cause === error ? text : `${text} (${wordsOf(cause)})`;
-}
-
-/** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
-const maxBytes = 64 * 1024;
-
-export function refuseLarge(what: string, text: string): void {
-  if (Buffer.byteLength(text) > maxBytes) throw new RangeError(`redisStore: ${what} is larger than ${maxBytes} bytes`);
 }

@@ -1,16 +1,17 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
+import { CorruptRecord, refuseLarge } from "../../kit/store.js";
 import { type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
 import deleteScript from "./delete.lua";
-import { faultOf, refuseLarge } from "./errors.js";
+import { errorOf } from "./errors.js";
 import inspectScript from "./inspect.lua";
 import { keysUnder, listName, parseMember, partName, windowName } from "./keys.js";
 import { leaseFrom } from "./lease.js";
 import membersScript from "./members.lua";
 import putScript from "./put.lua";
 import readScript from "./read.lua";
-import { corruptRecord, parseRecord } from "./record.js";
+import { parseRecord } from "./record.js";
 import tallyScript from "./tally.lua";
 
 export type { GlideClient, IoredisClient, NodeRedisClient, RedisClient, RunScript, UpstashClient } from "./clients.js";
@@ -78,7 +79,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     try {
       reply = await run(script, scriptKeys, args);
     } catch (error) {
-      throw faultOf(error);
+      throw errorOf(error);
     }
     const text = reply instanceof Uint8Array ? new TextDecoder().decode(reply) : reply;
     if (typeof text !== "string" || !/^[-+=!]/.test(text)) throw new TypeError("redisStore: option `client` does not give a script's reply as it came");
@@ -91,7 +92,7 @@ export function redisStore(options: RedisStoreOptions): Store {
   return {
     async find(customer, id): Promise<StoredRecord | undefined> {
       const reply = await ask(readScript, [keys.record(customer, id).record], []).catch((error) => {
-        throw String(error).includes("WRONGTYPE") ? corruptRecord(customer, id) : error;
+        throw String(error).includes("WRONGTYPE") ? new CorruptRecord("redisStore", customer, id) : error;
       });
       return reply === "-" ? undefined : parseRecord(customer, id, reply.slice(1));
     },
@@ -131,7 +132,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     },
 
     async put(key, value, expiry): Promise<void> {
-      refuseLarge("value", value);
+      refuseLarge("redisStore", "a value", value);
       await ask(putScript, [keys.value(key)], [value, String(ttl(expiry))]);
     },
 

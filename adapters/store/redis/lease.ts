@@ -1,4 +1,5 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
+import { parseEach } from "../../kit/store.js";
 import type { Ask } from "./commit.js";
 import { type Keys, parseName } from "./keys.js";
 import leaseScript from "./lease.lua";
@@ -26,37 +27,31 @@ export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
   return async (until, limit, leaseUntil) => {
     if (limit < 1) return [];
     let shares = new Map(wakes.map((wake) => [wake, limit]));
-    const faults: unknown[] = [];
+    const errors: unknown[] = [];
     if (wakes.length > 1) {
       const seen = await answersOf(
         wakes.map(async (wake) => (await due(wake, until, limit, "")).map(([at]) => ({ wake, at: Number(at) }))),
-        faults,
+        errors,
       );
       shares = new Map();
       for (const { wake } of seen.sort((a, b) => a.at - b.at).slice(0, limit)) shares.set(wake, (shares.get(wake) ?? 0) + 1);
     }
     const leased = await answersOf(
       Array.from(shares, ([wake, share]) => due(wake, until, share, leaseUntil)),
-      faults,
+      errors,
     );
-    const records: StoredRecord[] = [];
-    for (const [, name, text] of leased.sort(([a], [b]) => Number(a) - Number(b))) {
-      try {
-        const { customer, id } = parseName(name);
-        records.push(parseRecord(customer, id, text));
-      } catch (error) {
-        faults.push(error);
-      }
-    }
-    // A corrupt record, or a node that is down, must not hold up the work on others: it is reported only if there is
-    // nothing else to do.
-    if (records.length === 0 && faults.length > 0) throw faults[0];
-    return records;
+    leased.sort(([a], [b]) => Number(a) - Number(b));
+    return parseEach(leased, ([, name, text]) => recordOf(name, text), errors);
   };
 }
 
-/** The results that arrive within that time after the first; the errors of the others go to `faults`. */
-async function answersOf<T>(asked: readonly Promise<readonly T[]>[], faults: unknown[]): Promise<T[]> {
+function recordOf(name: string, text: string): StoredRecord {
+  const { customer, id } = parseName(name);
+  return parseRecord(customer, id, text);
+}
+
+/** The results that arrive within that time after the first; the errors of the others go to `errors`. */
+async function answersOf<T>(asked: readonly Promise<readonly T[]>[], errors: unknown[]): Promise<T[]> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = Promise.any(asked).then(
     () =>
@@ -71,6 +66,6 @@ async function answersOf<T>(asked: readonly Promise<readonly T[]>[], faults: unk
   late.catch(() => undefined);
   const settled = await Promise.allSettled(asked.map((one) => Promise.race([one, late])));
   clearTimeout(timer);
-  for (const result of settled) if (result.status === "rejected") faults.push(result.reason);
+  for (const result of settled) if (result.status === "rejected") errors.push(result.reason);
   return settled.flatMap((result) => (result.status === "fulfilled" ? result.value : []));
 }

@@ -1,4 +1,5 @@
 import type { StoredRecord } from "../../../src/ports/store.js";
+import { CorruptRecord } from "../../kit/store.js";
 
 const packed = /^[sw]([^|]+)\|([^|]+)\|(.*)$/s;
 
@@ -23,11 +24,6 @@ export function parseRecord(customer: string, id: string, text: string): StoredR
     if (Number.isNaN(keepUntil)) throw new RangeError("not a time");
     return { customer, id, tokens: tokens.split(",").map(decodeURIComponent), data, keepUntil };
   } catch {
-    throw corruptRecord(customer, id);
+    throw new CorruptRecord("redisStore", customer, id);
   }
-}
-
-/** The stored record cannot be read. */
-export function corruptRecord(customer: string, id: string): Error {
-  return new Error(`redisStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
 }

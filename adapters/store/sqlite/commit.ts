@@ -1,4 +1,5 @@
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, StoredRecord, SumClaim, SumParts } from "../../../src/ports/store.js";
+import { CorruptRecord, raised } from "../../kit/store.js";
 import type { Connection, SqliteRow } from "./connection.js";
 import { SqliteError } from "./errors.js";
 
@@ -18,7 +19,7 @@ export function parseRecord({ customer, id, tokens, data, keep_until }: SqliteRo
   } catch {
     // Reported below.
   }
-  throw new SqliteError(`sqliteStore: the record of authentication ${id} of customer ${customer} is corrupt; it was left as it is`);
+  throw new CorruptRecord("sqliteStore", customer, id);
 }
 
 /** `commit`, within a transaction: reads everything first, then writes. */
@@ -111,9 +112,4 @@ export function addTo({ run }: Connection, sum: string, part: number, by: number
   if (by === 0) return;
   const add = "INSERT INTO phoneproof_sums VALUES (?, ?, ?, ?) ON CONFLICT DO UPDATE SET held = held + excluded.held, ends = max(ends, excluded.ends)";
   run(add, sum, part, by, endOf(expiry));
-}
-
-/** The total of a sum that holds `held` after a claim. */
-function raised(held: number, { weight, floor = Number.NEGATIVE_INFINITY }: SumClaim): number {
-  return Math.max(floor, Math.max(floor, held) + weight);
 }

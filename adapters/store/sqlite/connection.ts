@@ -1,5 +1,5 @@
 import { nextTurn } from "../../kit/turn.js";
-import { faultOf, isBusy } from "./errors.js";
+import { errorOf, isBusy } from "./errors.js";
 
 /** The part of a `node:sqlite`, `better-sqlite3`, `libsql` or `bun:sqlite` handle that the store uses. */
 export interface SqliteHandle {
@@ -105,7 +105,7 @@ export async function retried<T>(patience: number, read: () => T): Promise<T> {
     try {
       return read();
     } catch (error) {
-      if (!isBusy(error) || performance.now() > until) throw faultOf(error);
+      if (!isBusy(error) || performance.now() > until) throw errorOf(error);
     }
     await new Promise<void>(sleep);
   }
@@ -158,11 +158,11 @@ export function writerOf({ atomically }: Connection, patience: number, after: (w
     } catch (error) {
       if (isBusy(error)) {
         const now = performance.now();
-        for (const { reject } of jobs.splice(0, jobs.filter(({ until }) => until < now).length)) reject(faultOf(error));
+        for (const { reject } of jobs.splice(0, jobs.filter(({ until }) => until < now).length)) reject(errorOf(error));
         isComing = jobs.length > 0;
         return void (isComing && sleep(flush));
       }
-      if (batch.length === 1) jobs.shift()?.reject(faultOf(error));
+      if (batch.length === 1) jobs.shift()?.reject(errorOf(error));
       alone = batch.length === 1 ? Math.max(0, alone - 1) : batch.length;
     }
     if (jobs.length > 0) begin();

@@ -1,3 +1,5 @@
+import { CorruptRecord } from "../../kit/store.js";
+
 /**
  * SQLite errors: the pattern, what it means, and the fix. Their texts are the same in all libraries and contain no
  * values.
@@ -26,8 +28,8 @@ export function isBusy(error: unknown): boolean {
 export class SqliteError extends Error {}
 
 /** The error that the store throws for an error of the library. */
-export function faultOf(error: unknown): Error {
-  if (error instanceof SqliteError || error instanceof RangeError) return error;
+export function errorOf(error: unknown): Error {
+  if (error instanceof SqliteError || error instanceof CorruptRecord) return error;
   const words = wordsOf(error);
   const [, what, fix] = meanings.find(([pattern]) => pattern.test(words)) ?? [];
   return new SqliteError(what === undefined ? `sqliteStore: ${words}` : `sqliteStore: the database ${what} (${words}): ${fix}`);

@@ -1,5 +1,5 @@
 import type { SqliteHandle } from "./connection.js";
-import { faultOf, SqliteError } from "./errors.js";
+import { errorOf, SqliteError } from "./errors.js";
 
 type Open = (file: string) => SqliteHandle & { close(): void };
 
@@ -9,7 +9,7 @@ export async function openFile(file: string): Promise<ReturnType<Open>> {
   try {
     return open(file);
   } catch (error) {
-    throw faultOf(error);
+    throw errorOf(error);
   }
 }
 

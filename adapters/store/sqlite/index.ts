@@ -1,5 +1,6 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
+import { parseEach, refuseLarge } from "../../kit/store.js";
 import { addTo, commit, endOf, parseRecord, rowOf } from "./commit.js";
 import { type Connection, connectionOf, isDurableObject, retried, type SqliteDatabase, type SqliteHandle, type Write, writerOf } from "./connection.js";
 import { openFile } from "./file.js";
@@ -33,9 +34,6 @@ export interface SqliteStoreOptions {
    */
   readonly busyTimeout?: number;
 }
-
-/** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
-const maxBytes = 64 * 1024;
 
 /** Maximum number of rows that one transaction deletes. */
 const mostDeleted = 500;
@@ -100,7 +98,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     },
 
     async commit(change) {
-      if (change.record !== undefined) refuseLarge("data", change.record.data);
+      refuseLarge("sqliteStore", "a record's data", change.record?.data);
       return write((connection) => commit(connection, change));
     },
 
@@ -128,19 +126,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
           run("UPDATE phoneproof_records SET wake_at = ? WHERE customer = ? AND id = ?", leaseUntil, customer, id);
         return rows;
       });
-      const faults: unknown[] = [];
-      const records = rows.flatMap((row) => {
-        try {
-          return parseRecord(row);
-        } catch (error) {
-          faults.push(error);
-          return [];
-        }
-      });
-      // A corrupt record is moved like the others, and must not hold up their processing: it is reported only if no
-      // other record was found.
-      if (records.length === 0 && faults.length > 0) throw faults[0];
-      return records;
+      return parseEach(rows, parseRecord);
     },
 
     async get(key): Promise<string | undefined> {
@@ -148,7 +134,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     },
 
     async put(key, value, expiry): Promise<void> {
-      refuseLarge("value", value);
+      refuseLarge("sqliteStore", "a value", value);
       await write(({ run }) => run("REPLACE INTO phoneproof_values VALUES (?, ?, ?)", key, value, endOf(expiry)));
     },
 
@@ -193,7 +179,7 @@ function readOptions(options: SqliteStoreOptions): SqliteStoreOptions {
   const { database, file, synchronous, busyTimeout } = options;
   const wrong = (option: string, problem: string) => new TypeError(`sqliteStore: option \`${option}\` ${problem}`);
   if (file === undefined) {
-    const problem = faultOfDatabase(database);
+    const problem = errorOfDatabase(database);
     if (problem !== undefined) throw wrong("database", problem);
   } else {
     if (database !== undefined) throw wrong("file", "must be left out where `database` is given");
@@ -206,7 +192,7 @@ function readOptions(options: SqliteStoreOptions): SqliteStoreOptions {
   return options;
 }
 
-function faultOfDatabase(database: unknown): string | undefined {
+function errorOfDatabase(database: unknown): string | undefined {
   if (database === undefined) return 'is missing: pass an open database, or option `file`, as in sqliteStore({ file: "phoneproof.db" })';
   if (typeof database === "string") return "must be an open database; for a path use option `file`";
   const { exec, prepare, sql, transactionSync, then, batch, parallelize } = (database ?? {}) as Record<string, unknown>;
@@ -215,8 +201,4 @@ function faultOfDatabase(database: unknown): string | undefined {
   if (typeof parallelize === "function") return "is of the package sqlite3, which is asynchronous; use node:sqlite, better-sqlite3 or libsql";
   if ((typeof exec === "function" && typeof prepare === "function") || (typeof transactionSync === "function" && sql !== undefined)) return undefined;
   return "must be an open database of node:sqlite, better-sqlite3, libsql or bun:sqlite, or `ctx.storage` of a Durable Object";
-}
-
-function refuseLarge(what: string, text: string): void {
-  if (Buffer.byteLength(text) > maxBytes) throw new RangeError(`sqliteStore: ${what} is larger than ${maxBytes} bytes`);
 }
