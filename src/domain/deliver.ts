@@ -20,23 +20,13 @@ export interface Weighing {
   readonly usualDay: number;
 }
 
-const derived = new WeakMap<Policy, Map<string, Policy>>();
-
 /** The policy of deliveries: "without a cool-down, which is the other server's" (docs/contract.md#deliver). */
 export function deliveryPolicy(policy: Policy, weighing: Weighing): Policy {
-  const { grows, observes, usualDay } = weighing;
-  const key = `${grows} ${observes} ${grows ? Math.ceil(usualDay) : ""}`;
-  let byWeighing = derived.get(policy);
-  if (byWeighing === undefined) derived.set(policy, (byWeighing = new Map()));
-  let made = byWeighing.get(key);
-  if (made === undefined) {
-    // A confirmation may come a day later.
-    const tombstone = Math.max(policy.tombstone, confirmedWithin / 1000);
-    const limits = grows ? { ...policy.limits, perCustomer: policy.limits.perCustomer.map((cap) => grownCap(cap, Math.ceil(usualDay))) } : policy.limits;
-    made = { ...policy, tombstone, limits, retryCooldowns: policy.retryCooldowns.map(() => 0), callCooldown: 0, spam: spamOf(policy, weighing) };
-    byWeighing.set(key, made);
-  }
-  return made;
+  // A confirmation may come a day later.
+  const tombstone = Math.max(policy.tombstone, confirmedWithin / 1000);
+  const usualDay = Math.ceil(weighing.usualDay);
+  const limits = weighing.grows ? { ...policy.limits, perCustomer: policy.limits.perCustomer.map((cap) => grownCap(cap, usualDay)) } : policy.limits;
+  return { ...policy, tombstone, limits, retryCooldowns: policy.retryCooldowns.map(() => 0), callCooldown: 0, spam: spamOf(policy, weighing) };
 }
 
 /** "the customer's cap grows with its usual day" (docs/contract.md#growth-rules). */

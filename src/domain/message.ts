@@ -70,19 +70,10 @@ export function messageText(template: MessageTemplate, code: string, recipient: 
 function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Recipient): string {
   if (typeof text === "function") return text({ ...recipient, code });
   if (typeof text === "string") return text.replaceAll("{code}", code);
-  const texts = textsOf(text);
+  const texts = new Map(Object.entries(text).map(([tag, one]) => [sameTag(tag), one]));
   const others = locale === undefined ? spokenTags(recipient.country) : wantedTags(locale(recipient));
   const tag = [...wantedTags(recipient.locale), ...others].map(sameTag).find((one) => texts.has(one)) ?? "default";
   return (texts.get(tag) ?? "").replaceAll("{code}", code);
-}
-
-const spelledAlike = new WeakMap<object, ReadonlyMap<string, string>>();
-
-/** The texts by `sameTag`, computed once per template. */
-function textsOf(text: Readonly<Record<string, string>>): ReadonlyMap<string, string> {
-  let texts = spelledAlike.get(text);
-  if (texts === undefined) spelledAlike.set(text, (texts = new Map(Object.entries(text).map(([tag, one]) => [sameTag(tag), one]))));
-  return texts;
 }
 
 /**

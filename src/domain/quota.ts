@@ -58,12 +58,11 @@ export interface CreateSubject extends SendSubject {
 export type Pseudonym = (text: string) => string;
 
 function chargesOfSend({ customer }: SendSubject, number: string, member: string, policy: Policy, moment: Moment): Charge[] {
-  const charges: Charge[] = [];
-  const { limits } = policy;
   const { whole, keptFor } = indexOf(policy);
-  perNumber(charges, sendsOf(customer, number), member, limits.perNumber, moment, whole ? keptFor : 0);
-  perCustomer(charges, `${customer}:c`, member, limits.perCustomer, moment);
-  return charges;
+  return [
+    ...chargesOf("perNumber", policy.limits.perNumber, sendsOf(customer, number), member, moment, { atLeast: whole ? keptFor : 0 }),
+    ...chargesOf("perCustomer", policy.limits.perCustomer, `${customer}:c`, member, moment),
+  ];
 }
 
 /** The window of a number's sends. `number`: its keyed hash. */
@@ -129,17 +128,10 @@ const keptBeyond = 8;
  */
 const keptForCallbacks = 11 * day;
 
-const indexes = new WeakMap<Policy, NumberIndex>();
-
-function indexOf(policy: Policy): NumberIndex {
-  let index = indexes.get(policy);
-  if (index === undefined) {
-    const keptFor = milliseconds(policy.lifetime) + milliseconds(policy.tombstone);
-    const { perNumber: caps } = policy.limits;
-    const largest = Math.max(...caps.map(({ limit }) => (limit > largestExact ? 0 : limit)));
-    indexes.set(policy, (index = { whole: largest > 0 && mostSends(caps, keptFor) <= largest + keptBeyond, keptFor }));
-  }
-  return index;
+function indexOf({ lifetime, tombstone, limits }: Policy): NumberIndex {
+  const keptFor = milliseconds(lifetime) + milliseconds(tombstone);
+  const largest = Math.max(...limits.perNumber.map(({ limit }) => (limit > largestExact ? 0 : limit)));
+  return { whole: largest > 0 && mostSends(limits.perNumber, keptFor) <= largest + keptBeyond, keptFor };
 }
 
 /** The most sends that the caps allow in any `length` milliseconds. */
@@ -224,16 +216,16 @@ export function capCharges(subject: CreateSubject, policy: Policy, moment: Momen
   const number = pseudonym(subject.number);
   const member = memberOf(subject);
   const charges = chargesOfSend(subject, number, member, policy, moment);
-  if (isCall) callsPerNumber(charges, callsTo(customer, number), limits.callsPerNumber, moment);
+  if (isCall) charges.push(...chargesOfCalls(callsTo(customer, number), limits.callsPerNumber, moment));
   if (deviceId !== undefined && limits.perDevice.length + limits.numbersPerDevice.length > 0) {
     const device = pseudonym(deviceId);
-    perDevice(charges, `${customer}:d:${device}`, member, limits.perDevice, moment);
-    numbersPerDevice(charges, `${customer}:dn:${device}`, number, limits.numbersPerDevice, moment);
+    charges.push(...chargesOf("perDevice", limits.perDevice, `${customer}:d:${device}`, member, moment));
+    charges.push(...chargesOf("numbersPerDevice", limits.numbersPerDevice, `${customer}:dn:${device}`, number, moment, { distinct: true }));
   }
   if (ip !== undefined && limits.perIp.length + limits.numbersPerIp.length > 0) {
     const address = pseudonym(addressKey(ip));
-    perIp(charges, `${customer}:i:${address}`, member, limits.perIp, moment);
-    numbersPerIp(charges, `${customer}:in:${address}`, number, limits.numbersPerIp, moment);
+    charges.push(...chargesOf("perIp", limits.perIp, `${customer}:i:${address}`, member, moment));
+    charges.push(...chargesOf("numbersPerIp", limits.numbersPerIp, `${customer}:in:${address}`, number, moment, { distinct: true }));
   }
   return charges;
 }
@@ -255,9 +247,7 @@ export function guessClaim(customer: string, number: string, wrong: 0 | 1, polic
 
 /** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling). */
 export function lookupCharges(customer: string, member: string, policy: Policy, moment: Moment): Charge[] {
-  const charges: Charge[] = [];
-  lookups(charges, `${customer}:l`, member, policy.limits.lookups, moment);
-  return charges;
+  return chargesOf("lookups", policy.limits.lookups, `${customer}:l`, member, moment);
 }
 
 /** Rejected creates that are stored per hour: per number and per customer. The same for requests without an authentication. */
@@ -347,76 +337,39 @@ function sumOfCap(window: string, cap: Cap): string {
   return `${window}:${cap.window}`;
 }
 
-/** The parts of a cap that do not change with the request. */
-interface PlannedCap {
-  readonly rule: string;
-  readonly cap: GrowingCap;
-  /** Milliseconds. */
-  readonly length: number;
-  /**
-   * For a cap counted member by member: how long the window must be kept for the longest such cap on it, in
-   * milliseconds.
-   */
-  readonly keptFor?: number;
-}
-
 /**
- * Adds the charges of one rule's caps. `atLeast`: minimum retention of members in milliseconds, regardless of the caps.
+ * The charges of one rule's caps on a window. `distinct`: the same member counts once. `atLeast`: minimum retention of
+ * members in milliseconds, regardless of the caps.
  */
-type CapRule = (charges: Charge[], window: string, member: string, caps: readonly GrowingCap[], moment: Moment, atLeast?: number) => void;
-
-/** `distinct`: the same member counts once. */
-function capRule(rule: string, distinct = false): CapRule {
-  const plans = new WeakMap<readonly GrowingCap[], readonly PlannedCap[]>();
-  return (charges, window, member, caps, moment, atLeast = 0) => {
-    let plan = plans.get(caps);
-    if (plan === undefined) plans.set(caps, (plan = plannedCaps(rule, caps, distinct)));
-    for (const planned of plan) charges.push(chargeOf(planned, window, member, moment, atLeast));
-  };
+function chargesOf(
+  rule: string,
+  caps: readonly GrowingCap[],
+  window: string,
+  member: string,
+  moment: Moment,
+  { distinct = false, atLeast = 0 } = {},
+): Charge[] {
+  const { now, skew } = moment;
+  const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (limit <= largestExact && perVerified === 0);
+  const keepUntil = now + Math.max(atLeast, ...caps.filter(isExact).map((cap) => milliseconds(cap.window))) + 2 * skew;
+  return caps.map((cap) => {
+    const { limit, perVerified = 0 } = cap;
+    const named = { rule: `${rule} ${limit}/${cap.window}s`, threshold: limit };
+    if (isExact(cap)) return { ...named, counts: "plain", claim: { window, member, limit, now, since: sinceOf(moment, milliseconds(cap.window)), keepUntil } };
+    const [sum, period] = [sumOfCap(window, cap), periodOf(cap)];
+    if (perVerified === 0) return { ...named, counts: "plain", period, claim: sumClaim(sum, 1, period, moment, { limit }) };
+    return { ...named, counts: "balance", perVerified, period, claim: sumClaim(sum, messagesWeight(1), period, moment, { limit: balanceLimit(limit) }) };
+  });
 }
-
-const perNumber = capRule("perNumber");
-const perCustomer = capRule("perCustomer");
-const perDevice = capRule("perDevice");
-const numbersPerDevice = capRule("numbersPerDevice", true);
-const perIp = capRule("perIp");
-const numbersPerIp = capRule("numbersPerIp", true);
-const lookups = capRule("lookups");
 
 /** Calls are few, and the others of the number's caps count them exactly: a sum is enough. */
-function callsPerNumber(charges: Charge[], name: string, caps: readonly Cap[], moment: Moment): void {
-  for (const cap of caps) {
+function chargesOfCalls(name: string, caps: readonly Cap[], moment: Moment): Charge[] {
+  return caps.map((cap) => {
     const { limit, window } = cap;
     const period = periodOf(cap);
     const claim = sumClaim(sumOfCap(name, cap), 1, period, moment, { limit });
-    charges.push({ rule: `callsPerNumber ${limit}/${window}s`, threshold: limit, counts: "plain", period, claim });
-  }
-}
-
-function plannedCaps(rule: string, caps: readonly GrowingCap[], distinct: boolean): PlannedCap[] {
-  const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (limit <= largestExact && perVerified === 0);
-  const lengthOf = (cap: Cap) => milliseconds(cap.window);
-  const keptFor = Math.max(0, ...caps.filter(isExact).map(lengthOf));
-  return caps.map((cap) => ({ rule: `${rule} ${cap.limit}/${cap.window}s`, cap, length: lengthOf(cap), ...(isExact(cap) && { keptFor }) }));
-}
-
-function chargeOf({ rule, cap, length, keptFor }: PlannedCap, window: string, member: string, moment: Moment, atLeast: number): Charge {
-  const { limit, perVerified } = cap;
-  if (keptFor !== undefined) {
-    const { now, skew } = moment;
-    return {
-      rule,
-      threshold: limit,
-      counts: "plain",
-      claim: { window, member, limit, now, since: sinceOf(moment, length), keepUntil: now + Math.max(keptFor, atLeast) + 2 * skew },
-    };
-  }
-  const period = periodOf(cap);
-  const sum = sumOfCap(window, cap);
-  if (perVerified === undefined || perVerified === 0)
-    return { rule, threshold: limit, counts: "plain", period, claim: sumClaim(sum, 1, period, moment, { limit }) };
-  const claim = sumClaim(sum, messagesWeight(1), period, moment, { limit: balanceLimit(limit) });
-  return { rule, threshold: limit, counts: "balance", perVerified, period, claim };
+    return { rule: `callsPerNumber ${limit}/${window}s`, threshold: limit, counts: "plain", period, claim };
+  });
 }
 
 /**
