@@ -57,7 +57,7 @@ export function verifyWebhook({ secret, headers, body, now = Date.now() }: Verif
     .flatMap((part, at, parts) => (parts[at - 1] === "v1" ? [Buffer.from(part)] : []));
   // Every pair is compared. A prefix of a signature has another length and never matches.
   const matches = made.flatMap((mine) => given.map((theirs) => theirs.length === mine.length && timingSafeEqual(theirs, mine)));
-  if (!matches.includes(true)) throw new WebhookError("no signature in webhook-signature holds; is the secret right, and is body the raw body?");
+  if (!matches.includes(true)) throw new WebhookError("no signature in webhook-signature is valid; is the secret right, and is body the raw body?");
   try {
     return JSON.parse(new TextDecoder().decode(bytes)) as DeliveryStatusEvent;
   } catch {
@@ -83,9 +83,9 @@ function keyOf(path: string, secret: unknown): Buffer {
   return key;
 }
 
-function secretError(path: string, fault: string): WebhookError {
+function secretError(path: string, problem: string): WebhookError {
   return new WebhookError(
-    `${path} ${fault}: pass what verifier.webhookSecrets(customer_uuid) returns, whsec_ and at least ${shortestKey} bytes in base64; is the environment variable set?`,
+    `${path} ${problem}: pass what verifier.webhookSecrets(customer_uuid) returns, whsec_ and at least ${shortestKey} bytes in base64; is the environment variable set?`,
   );
 }
 

@@ -106,7 +106,7 @@ export function compose(options: VerifierOptions): Composed {
     try {
       settings.waitUntil?.(work);
     } catch (err) {
-      logger.warn({ err }, "callbacks.waitUntil failed; the work goes on without it");
+      logger.warn({ err }, "callbacks.waitUntil failed; the work continues without it");
     }
   };
   const scope = container.createChildContainer();

@@ -56,7 +56,7 @@ export class VerifierError extends Error {
  * (docs/contract.md#unknown-authentication).
  */
 export function unknownAuthentication(): VerifierError {
-  return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or was forgotten after its end.");
+  return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or it ended and was deleted.");
 }
 
 /** Returns the body of an error response. `docUrl` is the page whose anchors are the codes. */

@@ -90,7 +90,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
         text = response.body ? await readText({ status, body: response.body }) : await response.text();
         until.throwIfAborted();
       } catch (error) {
-        throw new Error(`${name}: no response from the provider: ${until.aborted ? "the time was over" : causeOf(error)}`);
+        throw new Error(`${name}: no response from the provider: ${until.aborted ? "timed out" : causeOf(error)}`);
       }
       const answer = parseJson(text);
       const success = pick(answer, "success");

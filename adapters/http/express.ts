@@ -34,7 +34,7 @@ export interface ExpressOptions {
  */
 export function expressHandlers(verifier: Mountable, options: ExpressOptions = {}): [ExpressMiddleware, ExpressErrorMiddleware] {
   const { roots, of } = mounted("app.use(expressHandlers(verifier))", verifier);
-  onlyOptions("expressHandlers", options, { unknownRoutes: true }, { mend: 'Under a prefix it is mounted as app.use("/api", expressHandlers(verifier))' });
+  onlyOptions("expressHandlers", options, { unknownRoutes: true }, { fix: 'Under a prefix it is mounted as app.use("/api", expressHandlers(verifier))' });
   const { unknownRoutes = "answer" } = options;
   if (unknownRoutes !== "answer" && unknownRoutes !== "next")
     throw optionError("expressHandlers", "unknownRoutes", 'must be "answer" or "next"', "Omit it for 404 responses.");

@@ -46,8 +46,8 @@ export interface FastifyScope {
 export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, options: unknown, done: (error?: Error) => void) => void {
   const { roots, of } = mounted("app.register(fastifyPlugin(verifier))", verifier);
   return (scope, _options, done) => {
-    const fault = doubledRoot("prefix", scope.prefix.replace(/\/$/, ""), roots);
-    if (fault !== undefined) return done(new TypeError(fault));
+    const problem = doubledRoot("prefix", scope.prefix.replace(/\/$/, ""), roots);
+    if (problem !== undefined) return done(new TypeError(problem));
     const segments = scope.prefix.split("/").filter(Boolean);
     // The router may have matched another spelling of the prefix: other case, percent escapes.
     const prefix = new RegExp(`^(?:/[^/]*){${segments.length}}`);

@@ -23,7 +23,7 @@ export function mounted(usage: string, given: Mountable): Mounted {
   if (list.length === 0) throw new TypeError(`phoneproof: ${usage} needs at least one handler; its list is empty`);
   const handlers = list.map((one, at) => {
     const handler = isObject(one) && "http" in one ? one.http : one;
-    if (!isHandler(handler)) throw new TypeError(`phoneproof: ${usage} takes a verifier, verifier.receipts, or a list of such; ${fault(one, at, given)}`);
+    if (!isHandler(handler)) throw new TypeError(`phoneproof: ${usage} takes a verifier, verifier.receipts, or a list of such; ${problem(one, at, given)}`);
     return handler;
   });
   for (const { unmountable } of handlers) if (unmountable !== undefined) throw new TypeError(unmountable);
@@ -47,7 +47,7 @@ function isObject(value: unknown): value is object {
   return typeof value === "object" && value !== null;
 }
 
-function fault(value: unknown, at: number, given: unknown): string {
+function problem(value: unknown, at: number, given: unknown): string {
   const where = Array.isArray(given) ? `entry ${at} of its list` : "what it was given";
   if (typeof value === "function") return `${where} is a function: pass the verifier that createVerifier returns`;
   if (!isObject(value)) return `${where} is ${value === null ? "null" : typeof value}: is it exported, and imported by that name?`;

@@ -31,8 +31,8 @@ export function withoutPrefix(path: string, prefix: string): string {
 export function prefixOption(name: string, value: string, roots: readonly string[] = []): string {
   if (value !== "" && !/^\/.*[^/]$/.test(value))
     throw new TypeError(`phoneproof: ${name} must be empty or start with "/" and not end with it, for example "/api"; it is ${JSON.stringify(value)}`);
-  const fault = doubledRoot(name, value, roots);
-  if (fault !== undefined) throw new TypeError(fault);
+  const problem = doubledRoot(name, value, roots);
+  if (problem !== undefined) throw new TypeError(problem);
   return value;
 }
 
@@ -43,6 +43,6 @@ export function prefixOption(name: string, value: string, roots: readonly string
 export function doubledRoot(name: string, prefix: string, roots: readonly string[]): string | undefined {
   const root = roots.find((one) => prefix.endsWith(one));
   if (root === undefined) return undefined;
-  const mend = prefix === root ? "leave it out" : `say ${JSON.stringify(prefix.slice(0, -root.length))}`;
-  return `phoneproof: ${name} is ${JSON.stringify(prefix)}, but the paths start with ${root} already, and would be served under ${prefix}${root}: ${mend}`;
+  const fix = prefix === root ? "leave it out" : `say ${JSON.stringify(prefix.slice(0, -root.length))}`;
+  return `phoneproof: ${name} is ${JSON.stringify(prefix)}, but the paths start with ${root} already, and would be served under ${prefix}${root}: ${fix}`;
 }

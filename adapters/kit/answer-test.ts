@@ -17,7 +17,7 @@ export function openTest(name: string, option: string, test: AnswerTest | undefi
     throw optionError(
       name,
       option,
-      "is no test",
+      "is not a test of the response",
       'Pass a regular expression, { path: "messages.0.status", values: ["queued"] } or a function of the response.',
     );
   }

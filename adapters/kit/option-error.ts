@@ -1,6 +1,6 @@
 /** An error in the options of a sender or source: names the option and the fix. */
-export function optionError(owner: string, option: string, problem: string, mend: string): TypeError {
-  return new TypeError(`${owner}: option ${option} ${problem}. ${mend}`);
+export function optionError(owner: string, option: string, problem: string, fix: string): TypeError {
+  return new TypeError(`${owner}: option ${option} ${problem}. ${fix}`);
 }
 
 /** @throws TypeError unless `value` is true, false or undefined. */
@@ -11,9 +11,9 @@ export function requireFlag(owner: string, option: string, value: unknown): bool
 }
 
 /** @throws TypeError unless `value` is a non-empty string. */
-export function requireText(owner: string, option: string, value: unknown, mend: string): string {
+export function requireText(owner: string, option: string, value: unknown, fix: string): string {
   if (typeof value !== "string" || value.trim() === "")
-    throw optionError(owner, option, value === undefined ? "is missing" : "must be a non-empty string", mend);
+    throw optionError(owner, option, value === undefined ? "is missing" : "must be a non-empty string", fix);
   return value;
 }
 
@@ -21,7 +21,7 @@ export function requireText(owner: string, option: string, value: unknown, mend:
 export type OptionNames<Options> = Readonly<Record<keyof Options & string, true>>;
 
 /**
- * `mend`: how to fix an unknown option, if it is more than a misspelling. `path`: the option that holds them, if they
+ * `fix`: how to fix an unknown option, if it is more than a misspelling. `path`: the option that holds them, if they
  * are not the function's own.
  *
  * @throws TypeError for missing or invalid options and for an unknown option, which would otherwise be ignored.
@@ -30,17 +30,15 @@ export function onlyOptions<Options>(
   owner: string,
   options: Options,
   known: OptionNames<Options>,
-  { mend = "Remove it or fix its spelling", path }: { readonly mend?: string; readonly path?: string } = {},
+  { fix = "Remove it or fix its spelling", path }: { readonly fix?: string; readonly path?: string } = {},
 ): void {
   if (options === undefined) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
   const names = Object.keys(known);
   if (typeof options !== "object" || options === null)
-    throw new TypeError(
-      `${owner}: ${path === undefined ? "its options" : `option ${path}`} must be an object with any of these: ${names.join(", ")}. ${mend}.`,
-    );
+    throw new TypeError(`${owner}: ${path === undefined ? "its options" : `option ${path}`} must be an object with any of these: ${names.join(", ")}. ${fix}.`);
   for (const name of Object.keys(options))
     if (!names.includes(name)) {
       const option = path === undefined ? name : `${path}.${name}`;
-      throw optionError(owner, option, "is not an option", `${mend}; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ")}.`);
+      throw optionError(owner, option, "is not an option", `${fix}; there ${names.length === 1 ? "is" : "are"}: ${names.join(", ")}.`);
     }
 }

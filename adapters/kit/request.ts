@@ -68,7 +68,7 @@ export async function ask(
   }
 }
 
-const overTime = "the time for it was over";
+const overTime = "timed out";
 
 /** The result of the work, or a rejection once the signal is aborted, whatever the work does then. */
 function before<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
@@ -94,10 +94,10 @@ interface ReadyRequest {
 function readyRequest({ url, method = "POST", headers = {}, json, form, body }: CarrierRequest): ReadyRequest {
   const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
   if (!/^https?:$/.test(protocol)) throw new Error("the URL is invalid");
-  if (username !== "" || password !== "") throw new Error("its URL holds a user or a password: put them into a header");
+  if (username !== "" || password !== "") throw new Error("its URL contains a user or a password: put them into a header");
   const type = json !== undefined ? "application/json" : form !== undefined ? "application/x-www-form-urlencoded" : undefined;
   const all = { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };
-  for (const [name, value] of Object.entries(all)) if (!isHeader(name, value)) throw new Error(`the header ${name} holds what no header can`);
+  for (const [name, value] of Object.entries(all)) if (!isHeader(name, value)) throw new Error(`the header ${name} has a value that no header can have`);
   const written = json !== undefined ? JSON.stringify(json) : (form?.toString() ?? body);
   return { url, method, headers: all, ...(written !== undefined && { body: written }) };
 }

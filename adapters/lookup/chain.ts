@@ -70,7 +70,7 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
         const left = context.timeLeft - answerMargin - Math.max(0, clock.now() - calledAt);
         const ms = Math.min(timeout === undefined ? Number.POSITIVE_INFINITY : timeout * 1000, left / (providers.length - index));
         if (context.signal.aborted || ms < 1) {
-          failed.push("the time was over before all providers were asked");
+          failed.push("timed out before all providers were asked");
           break;
         }
         try {
@@ -93,9 +93,9 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
 }
 
 /** The cost that a called provider reported; else its price. */
-function paid(told: unknown, { price = 0 }: LookupProvider): number {
-  const said = (told as LookupResult | undefined)?.price;
-  return typeof said === "number" && said >= 0 ? said : price;
+function paid(result: unknown, { price = 0 }: LookupProvider): number {
+  const stated = (result as LookupResult | undefined)?.price;
+  return typeof stated === "number" && stated >= 0 ? stated : price;
 }
 
 function askWithin(provider: LookupProvider, request: LookupRequest, context: LookupContext, ms: number, clock: Clock): Promise<LookupResult | undefined> {
@@ -105,7 +105,7 @@ function askWithin(provider: LookupProvider, request: LookupRequest, context: Lo
       abort.abort();
       reject(new Error(why));
     };
-    const over = () => end("the time of the lookup was over");
+    const over = () => end("the lookup timed out");
     // A result that arrived during a clock jump goes first.
     let isOver = false;
     const late = () => isOver || end(`a provider did not respond within ${Math.floor(ms)} ms`);

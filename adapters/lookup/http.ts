@@ -85,7 +85,7 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
   if (method === "GET" && (form !== undefined || json !== undefined))
     throw optionError(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
   const facts = Object.entries(options.facts ?? {});
-  if (facts.length === 0) throw optionError(name, "facts", "is missing", 'Say where they are, for example { mccmnc: "mccmnc", number_ported: "is_ported" }.');
+  if (facts.length === 0) throw optionError(name, "facts", "is missing", 'Name them, for example { mccmnc: "mccmnc", number_ported: "is_ported" }.');
   onlyOptions(name, options.facts, { carrier: true, line_type: true, mcc: true, mnc: true, mccmnc: true, number_ported: true }, { path: "facts" });
   const fields = Object.fromEntries(facts.map(([field, place]) => [field, openField(name, `facts.${field}`, place)]));
   const numberOf = openField(name, "number", options.number);

@@ -21,8 +21,8 @@ const lineTypes = new Map([
 ] as const);
 
 /** Errors of the number or its country, not temporary. */
-const untold = new Set<unknown>(["NO_COVERAGE", "NOT_FOUND", "INVALID_NUMBER_FORMAT", "UNSUPPORTED_NETWORK_TYPE"]);
-const told = new Set<unknown>(["OK", "PARTIAL_SUCCESS"]);
+const unavailable = new Set<unknown>(["NO_COVERAGE", "NOT_FOUND", "INVALID_NUMBER_FORMAT", "UNSUPPORTED_NETWORK_TYPE"]);
+const available = new Set<unknown>(["OK", "PARTIAL_SUCCESS"]);
 
 /**
  * Looks numbers up with Vonage's Identity Insights ("Identity Insights API",
@@ -44,11 +44,11 @@ export function vonageLookup(options: VonageLookupOptions): LookupProvider {
       headers: { authorization: authorization() },
       json: { phone_number: digits(phone_number), insights: { format: {}, original_carrier: {}, current_carrier: {} } },
     }),
-    unknown: ({ json }) => [statusOf(json, "original_carrier"), statusOf(json, "current_carrier")].every((code) => untold.has(code)),
+    unknown: ({ json }) => [statusOf(json, "original_carrier"), statusOf(json, "current_carrier")].every((code) => unavailable.has(code)),
     number: ({ json }) => pick(json, "insights", "format", "number_international"),
     read({ json }) {
       const codes = (["original_carrier", "current_carrier"] as const).map((insight) => statusOf(json, insight));
-      const failed = codes.filter((code) => !told.has(code) && !untold.has(code)).map((code) => `${name}: ${String(code).slice(0, 64)}`);
+      const failed = codes.filter((code) => !available.has(code) && !unavailable.has(code)).map((code) => `${name}: ${String(code).slice(0, 64)}`);
       if (!isRecord(pick(json, "insights")) || failed.length === codes.length) return undefined;
       const original = insightOf(json, "original_carrier");
       const current = insightOf(json, "current_carrier");
@@ -73,5 +73,5 @@ function statusOf(json: unknown, insight: string): unknown {
 
 /** An insight with data. */
 function insightOf(json: unknown, insight: string): unknown {
-  return told.has(statusOf(json, insight)) ? pick(json, "insights", insight) : undefined;
+  return available.has(statusOf(json, insight)) ? pick(json, "insights", insight) : undefined;
 }

@@ -67,8 +67,8 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
       const instruments = new Map<string, Observable>();
       for (const { name, help, kind } of read()) {
         const called = name.replace(/_total$/, "").replaceAll("_", ".");
-        const told = { description: help };
-        instruments.set(name, kind === "counter" ? meter.createObservableCounter(called, told) : meter.createObservableGauge(called, told));
+        const described = { description: help };
+        instruments.set(name, kind === "counter" ? meter.createObservableCounter(called, described) : meter.createObservableGauge(called, described));
       }
       meter.addBatchObservableCallback(
         (observed) => {

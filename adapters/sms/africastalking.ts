@@ -99,7 +99,7 @@ export function africasTalkingReceipts(options: { readonly secret: string | read
   return {
     provider,
     async read(request) {
-      if (!bearsSecret(request)) return badSignature("the URL does not bear the secret: set the dashboard's callback URL to end in ?key=<secret>");
+      if (!bearsSecret(request)) return badSignature("the URL does not contain the secret: set the dashboard's callback URL to end in ?key=<secret>");
       const form = bodyForm(request);
       if (form === undefined) return malformed("the body is not UTF-8");
       const report = { messageId: form.get("id") ?? undefined, idSpace: provider, status: form.get("status"), error: form.get("failureReason") };

@@ -52,14 +52,14 @@ const words: StatusWords = new Map([
 export function awsReceipts(options: { readonly topicArn: string | readonly string[]; readonly fetch?: Fetch; readonly tolerance?: number }): ReceiptSource {
   const name = "awsReceipts";
   onlyOptions(name, options, { topicArn: true, fetch: true, tolerance: true });
-  const mend = 'Pass the ARN of the event destination\'s topic, for example "arn:aws:sns:eu-west-1:123456789012:sms-events".';
+  const fix = 'Pass the ARN of the event destination\'s topic, for example "arn:aws:sns:eu-west-1:123456789012:sms-events".';
   const arns = typeof options.topicArn === "string" || options.topicArn === undefined ? [options.topicArn] : options.topicArn;
   const topics = arns.map((arn) => {
-    const topic = readTopic(requireText(name, "topicArn", arn, mend));
-    if (topic === undefined) throw optionError(name, "topicArn", "is not the ARN of an SNS topic", mend);
+    const topic = readTopic(requireText(name, "topicArn", arn, fix));
+    if (topic === undefined) throw optionError(name, "topicArn", "is not the ARN of an SNS topic", fix);
     return topic;
   });
-  if (topics.length === 0) throw optionError(name, "topicArn", "is an empty list", mend);
+  if (topics.length === 0) throw optionError(name, "topicArn", "is an empty list", fix);
   const tolerance = openTolerance(name, options.tolerance, 3600);
   const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
   const readSns = snsReader(topics, fetch, tolerance);

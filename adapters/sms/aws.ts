@@ -141,10 +141,10 @@ function inputOf(message: CodeMessage, { from, extra, ttl }: Made, configuration
 }
 
 function checkCredentials(name: string, credentials: AwsCredentials | undefined): AwsCredentials {
-  const mend = "Pass { accessKeyId, secretAccessKey, sessionToken? }, or a function that returns them.";
-  if (typeof credentials !== "object" || credentials === null) throw optionError(name, "credentials", "is missing", mend);
-  requireText(name, "credentials.accessKeyId", credentials.accessKeyId, mend);
-  requireText(name, "credentials.secretAccessKey", credentials.secretAccessKey, mend);
+  const fix = "Pass { accessKeyId, secretAccessKey, sessionToken? }, or a function that returns them.";
+  if (typeof credentials !== "object" || credentials === null) throw optionError(name, "credentials", "is missing", fix);
+  requireText(name, "credentials.accessKeyId", credentials.accessKeyId, fix);
+  requireText(name, "credentials.secretAccessKey", credentials.secretAccessKey, fix);
   return credentials;
 }
 

@@ -165,10 +165,10 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
     ...texts(options.json ?? null),
   ];
   for (const [header, value] of Object.entries(options.headers ?? {}))
-    if (!isHeader(header, "")) throw optionError(name, `headers.${header}`, "is no name of a header", "Header names hold letters, digits and hyphens.");
+    if (!isHeader(header, "")) throw optionError(name, `headers.${header}`, "is not a header name", "Header names hold letters, digits and hyphens.");
     else requireText(name, `headers.${header}`, value, "Pass a text, with placeholders where you like.");
   for (const [field, value] of Object.entries(options.form ?? {}))
-    if (typeof value !== "string") throw optionError(name, `form.${field}`, "is no text", "A form holds texts alone: put it in quotes.");
+    if (typeof value !== "string") throw optionError(name, `form.${field}`, "is not a string", "A form contains only strings: put it in quotes.");
   const [stranger] = strangersIn(templates, placeholders);
   if (stranger !== undefined)
     throw optionError(

@@ -88,7 +88,7 @@ export function messageBirdReceipts(options: { readonly signingKey: string | rea
       const token = request.header("messagebird-signature-jwt");
       if (token === undefined) return badSignature("there is no MessageBird-Signature-JWT header");
       const claims = keys.map((key) => readJwt(token, key)).find((found) => found !== undefined);
-      if (claims === undefined || claims["iss"] !== "MessageBird") return badSignature("the token is not MessageBird's under signingKey");
+      if (claims === undefined || claims["iss"] !== "MessageBird") return badSignature("the token is not signed by MessageBird with signingKey");
       if (!sameHash(claims["url_hash"], request.url))
         return badSignature("the URL is not the one that was signed: is the public URL the exact one that MessageBird was given?");
       if ((request.body.length > 0 || claims["payload_hash"] !== undefined) && !sameHash(claims["payload_hash"], request.body))
@@ -97,7 +97,7 @@ export function messageBirdReceipts(options: { readonly signingKey: string | rea
       const notBefore = claimTime(claims["nbf"]);
       if (expiresAt === undefined) return badSignature("the token does not say when it expires");
       if (now >= expiresAt + skew * 1000 || (notBefore !== undefined && now < notBefore - skew * 1000))
-        return expired("the token's time is over or has not come");
+        return expired("the token has expired or is not valid yet");
       if (!URL.canParse(request.url)) return malformed("the request has no absolute URL");
       const query = new URL(request.url).searchParams;
       return readReport(

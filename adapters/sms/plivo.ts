@@ -123,7 +123,7 @@ export function plivoReceipts(options: { readonly authToken: string | readonly s
         const ours = createHmac("sha256", token).update(signed).digest("base64");
         return signatures.some((signature) => sameText(ours, signature));
       });
-      if (!authentic) return badSignature("the signature is not that of this URL and body: is the public URL the exact one that Plivo was given?");
+      if (!authentic) return badSignature("the signature does not match this URL and body: is the public URL the exact one that Plivo was given?");
       return readReport(
         {
           messageId: form.get("MessageUUID") ?? undefined,

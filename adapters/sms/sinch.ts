@@ -113,7 +113,7 @@ export function sinchReceipts(options: { readonly webhookSecret: string | readon
       const authentic = secrets.some((secret) =>
         sameText(createHmac("sha256", secret).update(request.body).update(`.${nonce}.${time}`).digest("base64"), signature),
       );
-      if (!authentic) return badSignature("the signature is not that of this body under webhookSecret");
+      if (!authentic) return badSignature("the signature does not match this body and webhookSecret");
       if (!/^\d{1,12}$/.test(time) || isStale(Number(time) * 1000, now, tolerance)) return expired("the signed time is too old or from the future");
       const body = bodyJson(request);
       // Reports on whole batches are authentic but name no single message.

@@ -143,8 +143,8 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
     const certificate = await certificateAt(certUrl, now);
     if (!(certificate instanceof X509Certificate)) return certificate;
     if (!(Date.parse(certificate.validFrom) <= now && now <= Date.parse(certificate.validTo)))
-      return { refused: "signature", reason: "the certificate's time is over or has not come" };
-    if (!verifies(hash, content, certificate.publicKey, signature)) return { refused: "signature", reason: "the signature is not that of this message" };
+      return { refused: "signature", reason: "the certificate has expired or is not valid yet" };
+    if (!verifies(hash, content, certificate.publicKey, signature)) return { refused: "signature", reason: "the signature does not match this message" };
     const subscribeUrl = envelope["SubscribeURL"];
     return {
       type: envelope["Type"] as SnsMessage["type"],
@@ -177,7 +177,7 @@ export async function confirmSubscription(message: SnsMessage, fetch: Fetch): Pr
 async function fetchCertificate(url: string, fetch: Fetch): Promise<X509Certificate | SnsRefusal> {
   try {
     const { status, text } = await get(url, fetch);
-    if (status >= 500) return { refused: "unreachable", reason: "SNS could not give its certificate" };
+    if (status >= 500) return { refused: "unreachable", reason: "SNS did not return its certificate" };
     if (status === 200) return new X509Certificate(text);
   } catch (error) {
     if (!(error instanceof Error && "code" in error && String(error.code).startsWith("ERR_OSSL")))

@@ -128,7 +128,7 @@ export function telegramReceipts(options: { readonly token: string | readonly st
       const signature = request.header("x-request-signature");
       if (time === undefined || signature === undefined) return badSignature("a header X-Request-Timestamp or X-Request-Signature is missing");
       const authentic = keys.some((key) => sameText(createHmac("sha256", key).update(`${time}\n`).update(request.body).digest("hex"), signature));
-      if (!authentic) return badSignature("X-Request-Signature is not that of this body under token");
+      if (!authentic) return badSignature("X-Request-Signature does not match this body and token");
       if (!/^\d{1,12}$/.test(time) || isStale(Number(time) * 1000, now, tolerance)) return expired("the signed time is too old or from the future");
       const body = bodyJson(request);
       const delivery = pick(body, "delivery_status");

@@ -107,9 +107,9 @@ export function telnyxReceipts(options: { readonly publicKey: string | readonly 
       // Buffer.from ignores invalid base64 and anything after the padding; comparing the text allows one spelling per
       // signature.
       if (time === undefined || signature.length !== 64 || signature.toString("base64") !== given)
-        return badSignature("a telnyx signature header is missing or not in its form");
+        return badSignature("a telnyx signature header is missing or malformed");
       const signed = Buffer.concat([Buffer.from(`${time}|`), request.body]);
-      if (!keys.some((key) => verify(null, signed, key, signature))) return badSignature("the signature is not that of this body under publicKey");
+      if (!keys.some((key) => verify(null, signed, key, signature))) return badSignature("the signature does not match this body and publicKey");
       if (!/^\d{1,12}$/.test(time) || isStale(Number(time) * 1000, now, tolerance)) return expired("the signed time is too old or from the future");
       const data = pick(bodyJson(request), "data");
       const type = pick(data, "event_type");

@@ -116,7 +116,7 @@ export function whatsappReceipts(options: { readonly appSecret: string | readonl
       const signature = request.header("x-hub-signature-256");
       if (signature === undefined) return badSignature("there is no X-Hub-Signature-256 header");
       if (!secrets.some((secret) => sameText(`sha256=${createHmac("sha256", secret).update(request.body).digest("hex")}`, signature)))
-        return badSignature("X-Hub-Signature-256 is not that of this body under appSecret");
+        return badSignature("X-Hub-Signature-256 does not match this body and appSecret");
       const body = bodyJson(request);
       if (typeof pick(body, "object") !== "string") return malformed("the body is not a webhook of Meta");
       return readReports(statusesIn(body), words);

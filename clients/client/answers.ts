@@ -43,10 +43,10 @@ const sound = /^(p\w+:\+\d{1,15}|n\w+:[\d:T.-]+Z|r\w+:\d{1,9}|ca\w+:true|ch\w+:[
 
 /** The facts in the headers of a response. Invalid ones are omitted. */
 export function factsOf(headers: { get(name: string): string | null }): Facts {
-  const told: Record<string, string | number | true> = {};
+  const found: Record<string, string | number | true> = {};
   for (const fact of facts) {
     const text = headers.get(`x-phoneproof-${fact.replaceAll("_", "-")}`);
-    if (text && sound.test(`${fact}:${text}`)) told[fact] = fact > "r" ? +text : fact < "ch" || text;
+    if (text && sound.test(`${fact}:${text}`)) found[fact] = fact > "r" ? +text : fact < "ch" || text;
   }
-  return told;
+  return found;
 }

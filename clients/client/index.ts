@@ -131,15 +131,19 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
           id === (request?.authentication_uuid?.toLowerCase() ?? id)
         )
           return { ...factsOf(headers), ...body } as A;
-        const told = headers.get("retry-after") as string;
-        const retry_after = /^\d{1,9}$/.test(told) ? +told : undefined;
+        const seconds = headers.get("retry-after") as string;
+        const retry_after = /^\d{1,9}$/.test(seconds) ? +seconds : undefined;
         failed =
           status >= 400 && body.doc_url && typeof body.code === "string"
             ? new FaultError(body as ErrorBody, status, retry_after)
-            : new TransportError("bad_answer", `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is not ours: is baseUrl right?`, {
-                status,
-                retry_after,
-              });
+            : new TransportError(
+                "bad_answer",
+                `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is not from phoneproof: is baseUrl right?`,
+                {
+                  status,
+                  retry_after,
+                },
+              );
       } catch (cause) {
         signal?.throwIfAborted();
         failed = ending.signal.aborted

@@ -128,8 +128,8 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#answer = answer ?? null;
     const { created_at, status, next_retry_at, remaining_checks, remaining_retry, carrier_refused } = answer ?? {};
     if (timeOf(created_at)) this.#skew = timeOf(created_at) - Date.now();
-    const told = status ?? "";
-    this.status = carrier_refused && tones.get(told) === "info" ? "carrier_refused" : told;
+    const reported = status ?? "";
+    this.status = carrier_refused && tones.get(reported) === "info" ? "carrier_refused" : reported;
     // The response that denies a call gives the time of the next call, not of the next message.
     if (this.#asked && this.status === "denied") this.#nextCall = timeOf(next_retry_at);
     // A fact that the response lacks keeps its value.
@@ -231,13 +231,13 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   /** The status to show. After the last wrong code: that there are no tries left. */
-  get #told(): string {
+  get #shownStatus(): string {
     return this.status === "invalid" && this.remainingChecks === 0 ? "rate_limited" : this.status;
   }
 
   /** Whether the current code was reported wrong. */
   get #wrong(): boolean {
-    return this.#told === "invalid" && !this.#edited;
+    return this.#shownStatus === "invalid" && !this.#edited;
   }
 
   /** Reduces text that is about to be inserted to digits, by a command, so that the browser can undo it. */
@@ -309,7 +309,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   async #listen(): Promise<void> {
-    if (this.#otp !== undefined || this.#off || !this.isConnected || over.test(this.#told)) return;
+    if (this.#otp !== undefined || this.#off || !this.isConnected || over.test(this.#shownStatus)) return;
     const otp = new AbortController();
     this.#otp = otp;
     const code = await codeFromMessage(otp.signal);
@@ -350,16 +350,16 @@ export class OtpInput extends reflecting(HTMLElement) {
       const call = !this.#call.hidden && (isNew || this.#nextCall !== this.#next) ? this.#call.textContent : "";
       this.#say(this.#words.textContent, this.#tries.textContent, wait, call);
       if (this.#wrong && this.shadowRoot?.activeElement === this.#input) this.select();
-      if (over.test(this.#told)) this.#hush();
-      else if (tones.get(this.#told) === "info") this.#listen();
+      if (over.test(this.#shownStatus)) this.#hush();
+      else if (tones.get(this.#shownStatus) === "info") this.#listen();
     });
   }
 
   #render(): void {
     this.#lang = languageOf(languageAbove(this));
     const words = wordsOf(this.#lang);
-    const told = this.#told;
-    const tone = told === "" ? "" : (tones.get(told) ?? "error");
+    const shown = this.#shownStatus;
+    const tone = shown === "" ? "" : (tones.get(shown) ?? "error");
     this.#root.lang = this.#lang;
     this.#label.hidden = this.label === "";
     this.#label.textContent = this.label;
@@ -372,11 +372,11 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#resend.disabled = this.#call.disabled = this.#off;
     const marks = { off: this.#off, bad: tone === "error" && !this.#edited, good: tone === "success" };
     for (const [mark, on] of Object.entries(marks)) this.#field.classList.toggle(mark, on);
-    this.#message.hidden = told === "";
+    this.#message.hidden = shown === "";
     this.#message.className = `message ${tone}`;
     this.#message.setAttribute("part", this.#message.className);
-    this.#words.textContent = told === "" ? "" : wordsFor(this.#lang, told);
-    this.#tries.textContent = told === "invalid" && this.remainingChecks !== null ? triesLeft(this.#lang, this.remainingChecks) : "";
+    this.#words.textContent = shown === "" ? "" : wordsFor(this.#lang, shown);
+    this.#tries.textContent = shown === "invalid" && this.remainingChecks !== null ? triesLeft(this.#lang, this.remainingChecks) : "";
     this.#validate();
     this.#showBoxes();
     this.#tick();
@@ -410,12 +410,12 @@ export class OtpInput extends reflecting(HTMLElement) {
     const { resend, call, wait, ready } = wordsOf(this.#lang);
     const { callAfter, remainingRetry, retries } = this;
     const now = Date.now() + this.#skew;
-    const isOver = this.#next === undefined || remainingRetry === 0 || over.test(this.#told);
+    const isOver = this.#next === undefined || remainingRetry === 0 || over.test(this.#shownStatus);
     const sent = 1 + retries - (remainingRetry ?? retries);
     const left = [(this.#next ?? 0) - now, this.#nextCall - now] as const;
-    const told = this.#show(this.#resend, isOver, left[0], resend, wait, ready);
-    const toldOfCall = this.#show(this.#call, isOver || callAfter === null || sent < callAfter, left[1], call, `${call} ({when})`, call);
-    if (told || toldOfCall) this.#say(told || toldOfCall);
+    const ofMessage = this.#show(this.#resend, isOver, left[0], resend, wait, ready);
+    const ofCall = this.#show(this.#call, isOver || callAfter === null || sent < callAfter, left[1], call, `${call} ({when})`, call);
+    if (ofMessage || ofCall) this.#say(ofMessage || ofCall);
     const ticks = left.filter((one) => one > 0).map((one) => one % 1000 || 1000);
     if (!isOver && ticks.length > 0) this.#timer = setTimeout(() => this.#tick(), Math.min(...ticks));
   }
@@ -436,8 +436,8 @@ export class OtpInput extends reflecting(HTMLElement) {
 
   /** Announces texts, even if they are the same as before. */
   #say(...texts: (string | null)[]): void {
-    const told = texts.filter(Boolean).join(" ");
-    this.#live.textContent = this.#live.textContent === told ? `${told}\u00a0` : told;
+    const text = texts.filter(Boolean).join(" ");
+    this.#live.textContent = this.#live.textContent === text ? `${text}\u00a0` : text;
   }
 }
 

@@ -13,7 +13,7 @@ export function readNumber({ settings }: Observed, phoneNumber: string): PhoneNu
   throw new VerifierError("invalid_phone_number", 'phone_number is not a valid number in E.164 form, for example "+14155552671".');
 }
 
-const faults: Readonly<Record<DestinationError, string>> = {
+const problems: Readonly<Record<DestinationError, string>> = {
   unsupported_region: "phone_number belongs to a country that this service does not send to.",
   invalid_line: "phone_number belongs to a kind of line that cannot receive codes.",
   blocked_number: "phone_number is blocked.",
@@ -22,8 +22,8 @@ const faults: Readonly<Record<DestinationError, string>> = {
 /** Returns a number that may receive a message. Throws the policy errors (docs/contract.md#destinations). */
 export function readDestination(parts: Observed, phoneNumber: string): PhoneNumber {
   const phone = readNumber(parts, phoneNumber);
-  const fault = destinationError(phone, parts.settings);
-  if (fault !== undefined) throw new VerifierError(fault, faults[fault]);
+  const problem = destinationError(phone, parts.settings);
+  if (problem !== undefined) throw new VerifierError(problem, problems[problem]);
   return phone;
 }
 
@@ -34,7 +34,7 @@ export function readDestination(parts: Observed, phoneNumber: string): PhoneNumb
 export async function lookBeforeSend(parts: Access, account: Account, phone: PhoneNumber): Promise<LookedUp> {
   const facts = await parts.facts.of(account, phone);
   const { line_type: lineType } = facts;
-  if (lineType !== undefined && isRefusedLine(lineType, phone.country, parts.settings)) throw new VerifierError("invalid_line", faults.invalid_line);
+  if (lineType !== undefined && isRefusedLine(lineType, phone.country, parts.settings)) throw new VerifierError("invalid_line", problems.invalid_line);
   return { network: networkOf(facts), isFixed: lineType === "FixedLine" };
 }
 
@@ -56,11 +56,11 @@ function networkOf({ mcc, mnc }: LookupFacts): Network | undefined {
 /** Throws `bad_request` for a channel that no sender has (docs/contract.md#channel). */
 export function requireChannel({ settings }: Observed, channel: Channel | undefined): void {
   if (channel === undefined || settings.channels.includes(channel)) return;
-  throw new VerifierError("bad_request", `channel ${channel} is not offered by this service. It has ${settings.channels.join(", ")}.`);
+  throw new VerifierError("bad_request", `channel ${channel} is not available on this service, which has ${settings.channels.join(", ")}.`);
 }
 
 export function blockedNumber(): VerifierError {
-  return new VerifierError("blocked_number", faults.blocked_number);
+  return new VerifierError("blocked_number", problems.blocked_number);
 }
 
 /** Reads a number that was accepted before from the numbering plan. */

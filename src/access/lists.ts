@@ -62,7 +62,7 @@ function askedList({ settings, clock, logger, inBackground }: Needed, list: "blo
     const reading = readingList(one);
     let step = reading.next();
     for (; !step.done; step = reading.next()) await new Promise((resolve) => setTimeout(resolve));
-    const entries = step.value.faults.map(({ path, message }) => `${[list, ...path].join(".")} ${message}`);
+    const entries = step.value.problems.map(({ path, message }) => `${[list, ...path].join(".")} ${message}`);
     if (step.value.index === undefined) throw new TypeError(`the list function returned an invalid list: ${entries.join("; ")}`);
     if (entries.length > 0 && entries.join() !== reported) logger.warn({ list, entries, faulty: step.value.faulty }, "invalid list entries are ignored");
     reported = entries.join();

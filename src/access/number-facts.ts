@@ -107,7 +107,7 @@ async function charge(
   const counted = await deadline.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts: [] }));
   if (!counted.done) {
     const { rule } = charges[counted.refusedBy ?? 0] ?? {};
-    logger.warn({ rule, customer_uuid: customer }, "the ceiling of lookups is reached; only the numbering plan is used");
+    logger.warn({ rule, customer_uuid: customer }, "the lookup ceiling is reached; only the numbering plan is used");
     return undefined;
   }
   return {

@@ -46,8 +46,8 @@ function requireConsistent<Request extends WithDevice>(request: Request, setting
   if (request.app_realm !== undefined && request.device_type !== "ANDROID") {
     throw new VerifierError("unsupported_app_realm_device_type", "app_realm goes with device_type ANDROID only.");
   }
-  const fault = request.callback_url === undefined ? undefined : callbackUrlError(request.callback_url, settings.allowOrigins);
-  if (fault !== undefined) throw new VerifierError("bad_request", `callback_url ${fault}.`);
+  const problem = request.callback_url === undefined ? undefined : callbackUrlError(request.callback_url, settings.allowOrigins);
+  if (problem !== undefined) throw new VerifierError("bad_request", `callback_url ${problem}.`);
   return request;
 }
 

@@ -48,7 +48,7 @@ export async function deliver(parts: DeliveryParts, deadline: () => StoreDeadlin
   }
   const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: "status" in answer ? `answered ${answer.status}` : answer.failed };
   monitor.callback(settled, event, left.dead === undefined ? "failed" : "dead", left.dead ?? fields.reason);
-  if (left.dead === undefined) logger.warn(fields, "a callback could not be delivered; it will be tried again");
+  if (left.dead === undefined) logger.warn(fields, "a callback could not be delivered; it will be retried");
   else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
   return { outcome: left.dead === undefined ? "failed" : "dead", auth: settled };
 }

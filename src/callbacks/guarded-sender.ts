@@ -49,8 +49,8 @@ export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAdd
 
   return {
     async post(request) {
-      const fault = callbackUrlError(request.url, request.allowOrigins);
-      if (fault !== undefined) return { failed: `callback_url ${fault}` };
+      const problem = callbackUrlError(request.url, request.allowOrigins);
+      if (problem !== undefined) return { failed: `callback_url ${problem}` };
       const url = new URL(request.url);
       const client = await socketClient(url.protocol);
       if (client === undefined) return postByFetch(request);

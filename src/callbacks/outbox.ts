@@ -146,7 +146,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     try {
       after = await step(auth);
     } catch (err) {
-      monitor.throttledLog.error({ err, authentication_uuid: auth.id }, "the work on a record's callbacks broke off; it goes on when its lease has ended");
+      monitor.throttledLog.error({ err, authentication_uuid: auth.id }, "processing a record's callbacks failed; it continues when its lease has ended");
     }
     schedule.end(work);
     work.running = false;
@@ -197,7 +197,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       settings.pollInterval,
       () => {
         looking = look(clock.now())
-          .catch((err) => monitor.throttledLog.error({ err }, "the look for due callbacks failed; it is tried again"))
+          .catch((err) => monitor.throttledLog.error({ err }, "the search for due callbacks failed; it will be retried"))
           .then(poll);
       },
       "background",
@@ -212,7 +212,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     try {
       settings.waitUntil?.(work.over);
     } catch (err) {
-      logger.warn({ err }, "callbacks.waitUntil failed; the delivery goes on without it");
+      logger.warn({ err }, "callbacks.waitUntil failed; the delivery continues without it");
     }
   };
 

@@ -15,7 +15,7 @@ const command = readCommand(process.argv.slice(2), process.env);
 
 if (command.kind === "help") {
   out(usage);
-} else if (command.kind === "fault") {
+} else if (command.kind === "error") {
   err(`phoneproof: ${command.message}\n\n${synopsis}`);
   process.exitCode = 2;
 } else if (command.kind === "version") {

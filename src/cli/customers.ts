@@ -66,7 +66,7 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   }
   const required = action.words.filter((word) => word !== "[KEY_ID]");
   if (words.length < required.length || words.length > action.words.length)
-    throw new TypeError(`${command} ${name} takes ${action.words.join(" ") || "no further word"}`);
+    throw new TypeError(`${command} ${name} takes ${action.words.join(" ") || "no further argument"}`);
   const surplus = Object.keys(values).find((option) => !["store", "data", "prefix", "json", ...action.options].includes(option));
   if (surplus !== undefined) throw new TypeError(`--${surplus} has no effect with ${command} ${name}`);
   if (!namesPlace(values, env))
@@ -90,7 +90,7 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   };
   const given = Object.fromEntries(Object.entries(argument).filter(([, value]) => value !== undefined));
   const place = readPlace(values, env);
-  if (place === undefined) throw new TypeError(`${command} needs a file: --data memory has nothing in it`);
+  if (place === undefined) throw new TypeError(`${command} needs a file: --data memory is empty`);
   return {
     place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },
     secret: previous ? [secret, previous] : secret,

@@ -46,7 +46,7 @@ async function findingsOf(production: boolean, open: () => ReturnType<typeof ver
   try {
     const verifier = await open();
     if (verifier.diagnose === undefined)
-      throw new Error("the verifier is of a version of phoneproof that cannot be examined: install the same version in both places");
+      throw new Error("the verifier is of a version of phoneproof that this command cannot use: install the same version in both places");
     const findings = await verifier.diagnose({ production });
     await verifier.close();
     return findings;

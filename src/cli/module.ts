@@ -32,7 +32,7 @@ export async function verifierOf(module: string, place: Place | undefined, warn:
   const found = candidates.find(isVerifier);
   if (found !== undefined && isOption(place))
     throw new Error(
-      `${"driver" in place ? "--store" : "--data"} has no meaning: the verifier of ${path} has a store of its own. To take this one, export ({ store }) => createVerifier({ store, … })`,
+      `${"driver" in place ? "--store" : "--data"} has no effect: the verifier of ${path} has its own store. To use this one, export ({ store }) => createVerifier({ store, … })`,
     );
   const build = candidates.find((one): one is Build => typeof one === "function");
   const verifier = found ?? (build && (await built(build, place, warn, path)));
@@ -47,7 +47,7 @@ export async function hooksOf(module: string): Promise<readonly Hook[]> {
   const exported = await exportsOf(path);
   const list: unknown = exported["hooks"] ?? (exported["default"] as Record<string, unknown> | null | undefined)?.["hooks"] ?? [];
   if (Array.isArray(list)) return list as readonly Hook[];
-  throw new Error(`${path} exports hooks that are no list: export const hooks = [supabaseHook({ … })]`);
+  throw new Error(`${path} exports hooks that are not a list: export const hooks = [supabaseHook({ … })]`);
 }
 
 async function exportsOf(path: string): Promise<Record<string, unknown>> {

@@ -177,7 +177,7 @@ function banner(url: string, settings: DevSettings, identity: DevIdentity, store
     `  Customer UUID  ${identity.customer_uuid}`,
     "",
     ...(isServer(settings) && settings.unset.length > 0
-      ? [`To share what is stored with other processes, or with the next start, set alike in each: ${settings.unset.join(", ")}.`, ""]
+      ? [`To share stored data with other processes, or with the next start, set the same in each: ${settings.unset.join(", ")}.`, ""]
       : []),
     ...commands,
     "Ctrl+C stops it.",

@@ -20,7 +20,7 @@ interface Candidate extends OpenStore {
   /** Settles once the server has executed a command for the store. */
   probe(): Promise<unknown>;
   /** The client's last error while connecting. */
-  fault?(): unknown;
+  error?(): unknown;
 }
 
 /** Milliseconds to wait at the start for a server that does not respond. */
@@ -75,7 +75,7 @@ async function openStore(settings: StoreSettings): Promise<OpenStore> {
   }
   let timer: NodeJS.Timeout | undefined;
   const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(candidate.fault?.() ?? new Error(`no response within ${startTimeout / 1000} s`)), startTimeout);
+    timer = setTimeout(() => reject(candidate.error?.() ?? new Error(`no response within ${startTimeout / 1000} s`)), startTimeout);
   });
   try {
     await Promise.race([candidate.probe(), late]);
@@ -95,16 +95,16 @@ async function openStore(settings: StoreSettings): Promise<OpenStore> {
 const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming: { readonly prefix?: string }, token: string) => Promise<Candidate>>> = {
   async redis(url, naming) {
     const { createClient } = await driver("redis", () => import("redis"));
-    let fault: unknown;
+    let error: unknown;
     const client = createClient({ url, disableOfflineQueue: true, commandOptions: { timeout: 1_000 } });
     // Without a listener an error would end the process. The verifier reports requests that fail because of it.
-    client.on("error", (error) => (fault = error));
+    client.on("error", (failure) => (error = failure));
     const store = redisStore({ client, ...naming });
     return {
       store,
       name: "Redis",
       probe: () => client.connect().then(() => store.get("probe")),
-      fault: () => fault,
+      error: () => error,
       close: async () => void (client.isOpen && client.destroy()),
     };
   },

@@ -57,10 +57,10 @@ export async function runWorker({ module, place, interval, once }: WorkerSetting
     if (report === undefined) code = 1;
     else out(`${JSON.stringify(report)}\n`);
   } else {
-    err(`phoneproof: delivering the callbacks of ${module}, with a look every ${interval} s. Ctrl+C stops it.\n`);
+    err(`phoneproof: delivering the callbacks of ${module}, searching every ${interval} s. Ctrl+C stops it.\n`);
     void flushEvery(interval, verifier, err, stop);
     await stopped;
-    err("phoneproof: stopping; waiting for the deliveries under way.\n");
+    err("phoneproof: stopping; waiting for the deliveries in progress.\n");
   }
   await verifier.close();
   return code;
@@ -69,7 +69,7 @@ export async function runWorker({ module, place, interval, once }: WorkerSetting
 /** The timer between two searches keeps the process alive. */
 async function flushEvery(interval: number, verifier: ExportedVerifier, err: DevOutput["err"], stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
-    await verifier.flush().catch((error: Error) => err(`phoneproof: the look for due callbacks failed and is tried again: ${error.message}\n`));
+    await verifier.flush().catch((error: Error) => err(`phoneproof: the search for due callbacks failed and will be retried: ${error.message}\n`));
     await sleep(interval * 1000, undefined, { signal: stop }).catch(() => undefined);
   }
 }

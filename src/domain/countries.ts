@@ -42,11 +42,11 @@ export function countryMeant(text: string): CountryCode | undefined {
 /** Returns what is wrong with a country code, if anything. */
 export function countryError(code: string): string | undefined {
   if (known.has(code)) return undefined;
-  const mend = countryMeant(code);
+  const fix = countryMeant(code);
   const words = 'must be an ISO 3166-1 alpha-2 code in capitals, for example "FR"';
-  return mend === undefined
+  return fix === undefined
     ? `${words}, and of a country with numbers of its own, which ${JSON.stringify(code)} is not`
-    : `${words}: for ${JSON.stringify(code)} say "${mend}"`;
+    : `${words}: for ${JSON.stringify(code)} say "${fix}"`;
 }
 
 /**
@@ -54,6 +54,6 @@ export function countryError(code: string): string | undefined {
  * countries.
  */
 export function countryKeyError(key: string): string | undefined {
-  const fault = key === "default" ? undefined : countryError(key);
-  return fault === undefined ? undefined : `${fault}; or "default"`;
+  const problem = key === "default" ? undefined : countryError(key);
+  return problem === undefined ? undefined : `${problem}; or "default"`;
 }

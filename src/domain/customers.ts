@@ -38,7 +38,7 @@ export const mostUsableKeys = 2;
 const shownOver = 8;
 
 /** The result of a change: the changed customer, or why the change is impossible. */
-export type Changed = { readonly next: CustomerRecord; readonly fault?: undefined } | { readonly fault: string; readonly next?: undefined };
+export type Changed = { readonly next: CustomerRecord; readonly problem?: undefined } | { readonly problem: string; readonly next?: undefined };
 
 export function keyStatus({ endsAt, revokedAt }: CustomerKey, now: number): KeyStatus {
   if (revokedAt !== undefined) return "revoked";
@@ -62,7 +62,7 @@ export function withKey(customer: CustomerRecord, key: CustomerKey, now: number)
     return { next: { ...customer, keys: [key, ...others] } };
   }
   const named = usable.map(({ id, endsAt }) => (endsAt === undefined ? id : `${id}, which ends at ${new Date(endsAt).toISOString()}`)).join(" and ");
-  return { fault: `the customer has ${mostUsableKeys} keys in use, ${named}: revoke one of them first` };
+  return { problem: `the customer has ${mostUsableKeys} keys in use, ${named}: revoke one of them first` };
 }
 
 /**
@@ -72,9 +72,10 @@ export function withKey(customer: CustomerRecord, key: CustomerKey, now: number)
 export function withKeyInPlaceOf(customer: CustomerRecord, id: string | undefined, key: CustomerKey, overlap: number, now: number): Changed {
   const lasting = customer.keys.filter((one) => (id === undefined ? keyStatus(one, now) === "active" : one.id === id && isUsable(one, now)));
   const [old] = lasting;
-  if (old === undefined) return { fault: `${id === undefined ? "the customer has no key" : `the customer has no key ${id}`} to take the place of: issue one` };
+  if (old === undefined)
+    return { problem: `${id === undefined ? "the customer has no key" : `the customer has no key ${id}`} to take the place of: issue one` };
   if (lasting.length > 1)
-    return { fault: `the customer has ${lasting.length} keys, ${lasting.map((one) => one.id).join(" and ")}: name the one to replace as key_id` };
+    return { problem: `the customer has ${lasting.length} keys, ${lasting.map((one) => one.id).join(" and ")}: name the one to replace as key_id` };
   const endsAt = Math.min(now + overlap, old.endsAt ?? Number.POSITIVE_INFINITY);
   return withKey({ ...customer, keys: customer.keys.map((one) => (one === old ? { ...old, endsAt } : one)) }, key, now);
 }
@@ -82,7 +83,7 @@ export function withKeyInPlaceOf(customer: CustomerRecord, id: string | undefine
 /** "revocable at once" (docs/contract.md#key-revocation): permanent, and can be repeated. */
 export function withoutKey(customer: CustomerRecord, id: string, now: number): Changed {
   const key = customer.keys.find((one) => one.id === id);
-  if (key === undefined) return { fault: `the customer has no key ${id}` };
+  if (key === undefined) return { problem: `the customer has no key ${id}` };
   if (key.revokedAt !== undefined) return { next: customer };
   return { next: { ...customer, keys: customer.keys.map((one) => (one === key ? { ...key, revokedAt: now } : one)) } };
 }

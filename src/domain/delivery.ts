@@ -48,7 +48,7 @@ export function isFinal(status: DeliveryStatus): boolean {
 /** Whether the event's send already had a final status. */
 function isOver({ sends, outbox }: Authentication, { attempt, status }: Pick<OutboxEvent, "attempt" | "status">): boolean {
   const known = sends.find((send) => send.attempt === attempt)?.delivery;
-  return (known !== undefined && isFinal(known) && known !== status) || outbox.some((told) => told.attempt === attempt && isFinal(told.status));
+  return (known !== undefined && isFinal(known) && known !== status) || outbox.some((event) => event.attempt === attempt && isFinal(event.status));
 }
 
 /**

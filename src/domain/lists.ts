@@ -59,7 +59,7 @@ export interface ReadList {
   /** Index of all valid entries; absent if the value is not a list. */
   readonly index?: ListIndex;
   /** The first ten errors. */
-  readonly faults: readonly ListError[];
+  readonly problems: readonly ListError[];
   /** The number of invalid entries. */
   readonly faulty: number;
 }
@@ -79,41 +79,41 @@ export function readList(list: unknown): ReadList {
 
 /** Reads a list in slices of a thousand entries, so that the caller can do other work in between. */
 export function* readingList(list: unknown): Generator<undefined, ReadList, undefined> {
-  const faults: ListError[] = [];
+  const problems: ListError[] = [];
   let faulty = 0;
-  const fault = (path: ListError["path"], message: string) => {
+  const problem = (path: ListError["path"], message: string) => {
     faulty += 1;
-    if (faults.length < 10) faults.push({ path, message });
+    if (problems.length < 10) problems.push({ path, message });
   };
   // An iterable or a promise has none of the keys below, and would pass for an empty list.
   if (typeof list !== "object" || list === null || Symbol.iterator in list || "then" in list) {
-    fault([], "must be { numbers?, cidrs?, devices? }, or a function that returns it");
-    return { faults, faulty };
+    problem([], "must be { numbers?, cidrs?, devices? }, or a function that returns it");
+    return { problems, faulty };
   }
   const numbers = numberEntries();
   const addresses = addressEntries();
   const devices = new Set<string>();
-  const parts: Readonly<Record<string, { readonly mend: string; add: Entries["add"] }>> = {
-    numbers: { mend: "must be in E.164 form, or a prefix that ends in *", add: numbers.add },
-    cidrs: { mend: "must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32", add: addresses.add },
-    devices: { mend: "must be 1 to 128 printable characters", add: (entry) => printableForm.test(entry) && devices.add(entry) !== undefined },
+  const parts: Readonly<Record<string, { readonly fix: string; add: Entries["add"] }>> = {
+    numbers: { fix: "must be in E.164 form, or a prefix that ends in *", add: numbers.add },
+    cidrs: { fix: "must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32", add: addresses.add },
+    devices: { fix: "must be 1 to 128 printable characters", add: (entry) => printableForm.test(entry) && devices.add(entry) !== undefined },
   };
   let sound = true;
   for (const [key, entries] of Object.entries(list) as [string, unknown][]) {
     const part = Object.hasOwn(parts, key) ? parts[key] : undefined;
-    if (part === undefined) fault([key], "is an unknown list key; allowed: numbers, cidrs, devices");
+    if (part === undefined) problem([key], "is an unknown list key; allowed: numbers, cidrs, devices");
     else if (Array.isArray(entries)) {
       for (const [at, entry] of entries.entries()) {
         if (at % 1000 === 999) yield;
         const added = typeof entry === "string" && part.add(entry);
-        if (added !== true) fault([key, at], added || part.mend);
+        if (added !== true) problem([key, at], added || part.fix);
       }
     } else if (entries !== undefined) {
-      fault([key], "must be a list of strings");
+      problem([key], "must be a list of strings");
       sound = false;
     }
   }
-  if (!sound) return { faults, faulty };
+  if (!sound) return { problems, faulty };
   const index: ListIndex = {
     find({ number, ip, deviceId }) {
       const prefix = numbers.find(number);
@@ -123,7 +123,7 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
       return deviceId !== undefined && devices.has(deviceId) ? { kind: "device", entry: deviceId } : undefined;
     },
   };
-  return { index, faults, faulty };
+  return { index, problems, faulty };
 }
 
 /** Entries of one kind; `find` returns the matching entry, as it may be shown. */

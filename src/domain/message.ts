@@ -90,9 +90,9 @@ export function languageErrors({ text, locale }: Pick<MessageTemplate, "text" | 
     if (first < at) return [`text.${key} is for the same language as message.text.${keys[first]}: leave one out`];
     const isTag = canonicalTag(key) !== undefined;
     if (spoken === undefined || (isTag && spoken.has(sameTag(key)))) return [];
-    const what = isTag ? "is never chosen (without message.locale it is the language most spoken in the number's country)" : "is no BCP 47 tag";
-    const mend = languageMeant(key, spoken);
-    return [`text.${key} ${what}: ${mend === undefined ? "leave it out, or choose it by message.locale" : `for ${nameOf(mend)} say ${mend}`}`];
+    const what = isTag ? "is never chosen (without message.locale it is the language most spoken in the number's country)" : "is not a BCP 47 tag";
+    const fix = languageMeant(key, spoken);
+    return [`text.${key} ${what}: ${fix === undefined ? "leave it out, or choose it by message.locale" : `for ${nameOf(fix)} say ${fix}`}`];
   });
 }
 
@@ -148,7 +148,7 @@ export function markError(text: string): string | undefined {
       const shown = mark.startsWith("{{") && mark.endsWith("}}") ? "the inner braces" : `the ${mark.replace("{code}", "")}`;
       return `has ${mark}, and phones would show ${shown}: say {code}`;
     }
-    return `has ${mark}, which phones would show unchanged: ${name.toLowerCase() === "code" ? "say {code}" : "{code} is the only mark there is"}`;
+    return `has ${mark}, which phones would show unchanged: ${name.toLowerCase() === "code" ? "say {code}" : "{code} is the only placeholder"}`;
   }
   return undefined;
 }
@@ -165,7 +165,7 @@ export function segmentCount(text: string): number {
 export function templateError(template: MessageTemplate, codeLength: number): string | undefined {
   const { text } = template;
   const texts = typeof text === "object" ? Object.entries(text) : [["", text] as const];
-  if (typeof text === "object" && text.default === undefined) return "text.default must be there, for languages that have no text of their own";
+  if (typeof text === "object" && text.default === undefined) return "text.default is required, for languages without a text";
   const code = "0".repeat(codeLength);
   const longest: readonly Recipient[] = [{}, { deviceType: "ANDROID", appRealm: "1".repeat(11) }, { deviceType: "WEB" }];
   const variants = [
@@ -182,8 +182,8 @@ export function templateError(template: MessageTemplate, codeLength: number): st
   ];
   for (const { path, written, to } of variants) {
     for (const recipient of longest) {
-      const fault = textError(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
-      if (fault !== undefined) return `${path} ${fault}`;
+      const problem = textError(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
+      if (problem !== undefined) return `${path} ${problem}`;
     }
   }
   return undefined;

@@ -194,7 +194,7 @@ export function guessBudgetError(policy: Policy): string | undefined {
     length <= 10 ? `codeLength ${length}` : undefined,
     guesses >= sends ? `checks ${Math.floor(guesses / sends)}` : undefined,
     guesses >= policy.checks ? `limits.perNumber with at most ${Math.floor(guesses / policy.checks)} sends a day` : undefined,
-  ].filter((mend) => mend !== undefined);
+  ].filter((fix) => fix !== undefined);
   return (
     `the guess budget is broken: ${sends} sends per number per day × ${policy.checks} checks × 10^-${policy.codeLength} = ${odds.toExponential(1)}, ` +
     `more than maxGuessOdds ${policy.maxGuessOdds.toExponential(1)}; ${mends.length > 0 ? `${mends.join(", or ")} would pass` : "lower all three"}`

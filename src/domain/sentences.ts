@@ -1,4 +1,4 @@
-/** What a user is told of a message that was not sent. It never names the rule: an attacker must not learn which. */
+/** What a user reads about a message that was not sent. It never names the rule: an attacker must not learn which. */
 export type NotSent = "later" | "number" | "failed";
 
 const sentences: Readonly<Record<string, Readonly<Record<NotSent, string>>>> = {

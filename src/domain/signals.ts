@@ -28,9 +28,9 @@ function signalsError(
   }: { readonly deviceType?: DeviceType | undefined; readonly deviceId?: string | undefined; readonly country?: string | undefined },
   ip: IpInfo = {},
 ): string | undefined {
-  if (deviceType === "ANDROID" && deviceId !== undefined && vendorId.test(deviceId)) return "device_id has the form of an iOS device's, device_type is ANDROID";
+  if (deviceType === "ANDROID" && deviceId !== undefined && vendorId.test(deviceId)) return "device_id looks like an iOS device's, device_type is ANDROID";
   if (deviceType === "IOS" && deviceId !== undefined && !vendorId.test(deviceId))
-    return `device_id has not the form of an iOS device's${androidId.test(deviceId) ? " but of an Android one's" : ""}, device_type is IOS`;
+    return `device_id does not look like an iOS device's${androidId.test(deviceId) ? " but of an Android one's" : ""}, device_type is IOS`;
   if (ip.kind !== undefined && suspectKinds.has(ip.kind)) return `the ip is in a network of kind ${ip.kind}`;
   if (ip.country !== undefined && country !== undefined && ip.country !== country) return `the ip is in ${ip.country}, the number in ${country}`;
   return undefined;

@@ -11,11 +11,11 @@ export interface AuthgearHookOptions extends HookOptions {
 
 /** The custom SMS gateway of Authgear, as a webhook. @throws TypeError for an invalid option. */
 export function authgearHook(options: AuthgearHookOptions): Hook {
-  const mend = "Pass the project's webhook signing secret.";
+  const fix = "Pass the project's webhook signing secret.";
   return makeHook("authgearHook", options, {
     defaults: { name: "authgear" },
     options: ["signingKey"],
-    authenticate: byBodyHmac("authgearHook", "signingKey", options.signingKey, "x-authgear-body-signature", mend),
+    authenticate: byBodyHmac("authgearHook", "signingKey", options.signingKey, "x-authgear-body-signature", fix),
     read,
     write,
   });

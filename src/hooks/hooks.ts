@@ -34,8 +34,8 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
   if (twice !== undefined) throw new TypeError(`hooks: two hooks have the name ${twice}. Give one of them another with its option name`);
 
   for (const { settings } of list) {
-    const fault = settings.customer_uuid === undefined ? verifier.deliveryError?.(settings.conversion) : undefined;
-    if (fault !== undefined) throw new TypeError(`hooks: ${settings.name}: ${fault}`);
+    const problem = settings.customer_uuid === undefined ? verifier.deliveryError?.(settings.conversion) : undefined;
+    if (problem !== undefined) throw new TypeError(`hooks: ${settings.name}: ${problem}`);
   }
 
   const warned = new Map<string, number>();
@@ -103,7 +103,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
   };
 
   /** Turns the errors of an authentic request into statuses. */
-  const attempt = async <T>(template: string, work: () => Promise<T>): Promise<T | Fault> => {
+  const attempt = async <T>(template: string, work: () => Promise<T>): Promise<T | Failure> => {
     try {
       return await work();
     } catch (error) {
@@ -142,7 +142,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
 }
 
 /** Why an authentic request led to nothing. */
-interface Fault {
+interface Failure {
   readonly status: "malformed" | "unavailable" | "failed";
   readonly detail?: string;
 }

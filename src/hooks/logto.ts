@@ -15,7 +15,7 @@ export interface LogtoHookOptions extends TokenHookOptions {
 export function logtoHook(options: LogtoHookOptions): Hook {
   const owner = "logtoHook";
   const { signingKey } = options;
-  const mend = "Copy it from the webhook's page in the Logto console.";
+  const fix = "Copy it from the webhook's page in the Logto console.";
   return makeHook(owner, options, {
     defaults: { name: "logto", expiresIn: 600 },
     options: ["token", "header", "signingKey"],
@@ -23,7 +23,7 @@ export function logtoHook(options: LogtoHookOptions): Hook {
     read,
     write: asText,
     confirmed:
-      signingKey === undefined ? undefined : { authenticate: byBodyHmac(owner, "signingKey", signingKey, "logto-signature-sha-256", mend), read: readEvent },
+      signingKey === undefined ? undefined : { authenticate: byBodyHmac(owner, "signingKey", signingKey, "logto-signature-sha-256", fix), read: readEvent },
   });
 }
 

@@ -18,9 +18,9 @@ export interface SupabaseHookOptions extends HookOptions {
 /** The Send SMS hook of Supabase Auth, which gives up after 5 s. @throws TypeError for an invalid option. */
 export function supabaseHook(options: SupabaseHookOptions): Hook {
   const owner = "supabaseHook";
-  const mend = "Pass the hook's secret as Supabase displays it: v1,whsec_ and base64.";
-  const secrets = openSecrets(owner, "secrets", options.secrets, mend).flatMap((one) => one.split("|").map((secret) => secret.trim()));
-  if (!secrets.every((secret) => secret.startsWith("v1,whsec_"))) throw optionError(owner, "secrets", "must start with v1,whsec_", mend);
+  const fix = "Pass the hook's secret as Supabase displays it: v1,whsec_ and base64.";
+  const secrets = openSecrets(owner, "secrets", options.secrets, fix).flatMap((one) => one.split("|").map((secret) => secret.trim()));
+  if (!secrets.every((secret) => secret.startsWith("v1,whsec_"))) throw optionError(owner, "secrets", "must start with v1,whsec_", fix);
   return makeHook(owner, options, {
     defaults: { name: "supabase", within: 3500 },
     options: ["secrets", "confirmToken"],
@@ -28,7 +28,7 @@ export function supabaseHook(options: SupabaseHookOptions): Hook {
       owner,
       "secrets",
       secrets.map((secret) => secret.slice("v1,".length)),
-      mend,
+      fix,
     ),
     read,
     write,

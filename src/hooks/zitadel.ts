@@ -10,11 +10,11 @@ export interface ZitadelHookOptions extends HookOptions {
 
 /** The HTTP SMS provider of ZITADEL, which gives up after 5 s. @throws TypeError for an invalid option. */
 export function zitadelHook(options: ZitadelHookOptions): Hook {
-  const mend = "Pass the signingKey of the response to POST /admin/v1/sms/http.";
+  const fix = "Pass the signingKey of the response to POST /admin/v1/sms/http.";
   return makeHook("zitadelHook", options, {
     defaults: { name: "zitadel", within: 4000 },
     options: ["signingKey"],
-    authenticate: byTimedHmac("zitadelHook", "signingKey", options.signingKey, "zitadel-signature", mend),
+    authenticate: byTimedHmac("zitadelHook", "signingKey", options.signingKey, "zitadel-signature", fix),
     read,
     write: asQueued,
   });

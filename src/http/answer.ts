@@ -11,8 +11,8 @@ export function answer(status: number, body: unknown, headers?: Record<string, s
 
 /** The response to an error: "same body shape, nothing internal in `message`" (docs/contract.md#other-faults). */
 export function toErrorResponse(logger: Logger, docUrl: string, error: unknown): HttpResponse {
-  const fault = error instanceof VerifierError && error.status !== 500 ? error : internal(logger, error);
-  return answer(fault.status, errorBody(fault, docUrl), fault.code === "unavailable" ? { "retry-after": retryAfter } : undefined);
+  const known = error instanceof VerifierError && error.status !== 500 ? error : internal(logger, error);
+  return answer(known.status, errorBody(known, docUrl), known.code === "unavailable" ? { "retry-after": retryAfter } : undefined);
 }
 
 function internal(logger: Logger, err: unknown): VerifierError {

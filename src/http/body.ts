@@ -86,7 +86,7 @@ export function exactBytes(body: HttpBody, limit: number, handler: string, signe
   if (body.kind === "text") return new TextEncoder().encode(body.text);
   if (body.kind === "refused") throw body.reason === "too_large" ? tooLarge(limit) : new VerifierError("bad_request", "The body was rejected.");
   throw new Error(
-    `a body parser of the host has taken the body apart before the ${handler} handler saw it, but ${signers} sign its exact bytes: mount the ${handler} handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })`,
+    `a body parser of the host parsed the body before the ${handler} handler received it, but ${signers} sign its exact bytes: mount the ${handler} handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })`,
   );
 }
 

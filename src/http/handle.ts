@@ -39,7 +39,7 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
         const account = known instanceof Promise ? await known : known;
         const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(clock, request);
         const idempotencyKey = route.idempotent ? request.header("idempotency-key") : undefined;
-        answered = told(route, await operations[route.operation](input, { idempotencyKey }, account));
+        answered = responseOf(route, await operations[route.operation](input, { idempotencyKey }, account));
       }
     } catch (error) {
       answered = toErrorResponse(parts.logger, parts.docUrl, error);
@@ -59,15 +59,15 @@ function noRoute(request: HttpRequest): VerifierError {
 }
 
 function noMethod({ docUrl }: HandlerParts, route: Route): HttpResponse {
-  const fault = new VerifierError("method_not_allowed", `This route accepts ${route.method} only.`);
-  return answer(fault.status, errorBody(fault, docUrl), { allow: route.method });
+  const error = new VerifierError("method_not_allowed", `This route accepts ${route.method} only.`);
+  return answer(error.status, errorBody(error, docUrl), { allow: route.method });
 }
 
 /**
  * The body holds exactly the fields of its operation (docs/contract.md#exact-fields); headers carry the rest
  * (docs/contract.md#facts).
  */
-function told({ response, facts }: Route, answered: object): HttpResponse {
+function responseOf({ response, facts }: Route, answered: object): HttpResponse {
   const known = answered as Readonly<Record<string, unknown>>;
   const body: Record<string, unknown> = {};
   for (const field in response.shape) body[field] = known[field];

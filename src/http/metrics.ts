@@ -8,7 +8,7 @@ const textFormat = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Serves `GET /metrics`; other paths return 404, other methods 405. Never rejects. */
 export function createMetricsHandler(metrics: Metrics, docUrl: string): (request: HttpRequest) => Promise<HttpResponse> {
-  const refused = (fault: VerifierError, headers?: Record<string, string>) => answer(fault.status, errorBody(fault, docUrl), headers);
+  const refused = (error: VerifierError, headers?: Record<string, string>) => answer(error.status, errorBody(error, docUrl), headers);
   return async ({ method, path }) => {
     if (path !== "/metrics" && path !== "/metrics/") return refused(new VerifierError("not_found", "There is no such route; the metrics are at /metrics."));
     if (method !== "GET" && method !== "HEAD") return refused(new VerifierError("method_not_allowed", "This route accepts GET only."), { allow: "GET, HEAD" });

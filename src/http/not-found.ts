@@ -14,8 +14,8 @@ function misplaced(path: string, asked: NonNullable<HttpRequest["asked"]>, root:
   const route = at === -1 ? undefined : routeOf(asked.path.slice(at));
   const prefix = asked.path.slice(0, at);
   if (route !== undefined && prefix !== asked.prefix && prefix.length <= 128) {
-    const mend = prefix === "" ? "leave its basePath out" : `give it { basePath: ${JSON.stringify(prefix)} }`;
-    return ` The path asked for is ${prefix}${route}, and the handler is mounted under ${JSON.stringify(asked.prefix)}: ${mend}.`;
+    const fix = prefix === "" ? "leave its basePath out" : `give it { basePath: ${JSON.stringify(prefix)} }`;
+    return ` The path asked for is ${prefix}${route}, and the handler is mounted under ${JSON.stringify(asked.prefix)}: ${fix}.`;
   }
   const whole = routeOf(root + path);
   // A route parameter would match any word.

@@ -39,8 +39,8 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
         );
       // HEAD from link previews and OPTIONS from browsers are not receipts.
       if (!methods.includes(request.method)) {
-        const fault = new VerifierError("method_not_allowed", `This route accepts ${methods.join(" and ")} only.`);
-        return answer(fault.status, errorBody(fault, docUrl), { allow: methods.join(", ") });
+        const error = new VerifierError("method_not_allowed", `This route accepts ${methods.join(" and ")} only.`);
+        return answer(error.status, errorBody(error, docUrl), { allow: methods.join(", ") });
       }
       const query = request.query ?? "";
       const target = readReceiptUrl(messages.keyring, query);

@@ -215,7 +215,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
         if (counts.every((count) => count === 0)) return false;
         known.set(key, 0);
       } catch (err) {
-        monitor.throttledLog.warn({ err, customer_uuid: customer }, "a network could not be looked up; the rule strangeNetwork let the message through");
+        monitor.throttledLog.warn({ err, customer_uuid: customer }, "a network could not be looked up; the rule strangeNetwork allowed the message");
       }
       return true;
     },

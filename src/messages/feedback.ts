@@ -24,7 +24,7 @@ export function sendFeedback(
     chosen: attempt === 1 && moved === undefined,
     ...(country !== undefined && { country }),
   };
-  const failed = (err: unknown) => monitor.throttledLog.error({ err, authentication_uuid: id }, "the sender failed to take feedback");
+  const failed = (err: unknown) => monitor.throttledLog.error({ err, authentication_uuid: id }, "the sender failed to process feedback");
   try {
     const sending = sender.feedback(feedback);
     if (sending !== undefined) inBackground(Promise.resolve(sending).catch(failed));

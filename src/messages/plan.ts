@@ -217,17 +217,17 @@ function writeText({ settings, logger }: Messages, auth: Authentication, code: s
   if (given !== undefined && code === "") return given;
   // Operators drop other texts where one is registered.
   if (given !== undefined && registeredText(template, auth) === undefined) {
-    const fault = textError(given, code, template.maxSegments);
-    if (fault === undefined) return given;
-    logger.error({ authentication_uuid: auth.id }, `the text of a delivery ${fault}; our own text was sent`);
+    const problem = textError(given, code, template.maxSegments);
+    if (problem === undefined) return given;
+    logger.error({ authentication_uuid: auth.id }, `the text of a delivery ${problem}; our own text was sent`);
   }
   const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer, locale: auth.locale };
   if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
   try {
     const text = messageText(template, code, recipient);
-    const fault = textError(text, code, template.maxSegments);
-    if (fault === undefined) return text;
-    logger.error({ authentication_uuid: auth.id }, `message.text ${fault}; the default text was sent`);
+    const problem = textError(text, code, template.maxSegments);
+    if (problem === undefined) return text;
+    logger.error({ authentication_uuid: auth.id }, `message.text ${problem}; the default text was sent`);
   } catch (err) {
     logger.error({ err, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
   }

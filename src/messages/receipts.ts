@@ -69,7 +69,7 @@ export async function settleForeign(parts: Messages, receipts: readonly Receipt[
     if (read.reference === undefined && (read.messageId === undefined || read.idSpace === undefined))
       throw new VerifierError(
         "bad_request",
-        `receipts.${index} names no message: give its reference, or messageId and idSpace as the accepted outcome of its send had them.`,
+        `receipts.${index} names no message: pass its reference, or messageId and idSpace from the accepted outcome of its send.`,
       );
     return read;
   });
@@ -78,13 +78,13 @@ export async function settleForeign(parts: Messages, receipts: readonly Receipt[
 
 /** Validates a receipt, shortening texts and removing numbers from them, but for an error that is a short number; returns an error text if it is invalid. */
 export function parseReceipt(receipt: unknown): Receipt | string {
-  if (typeof receipt !== "object" || receipt === null) return "is no receipt: { reference, status }.";
+  if (typeof receipt !== "object" || receipt === null) return "is not a receipt: { reference, status }.";
   const { reference, messageId, idSpace, status, at, error, unreachable } = receipt as Readonly<Record<string, unknown>>;
   const known = deliveryStatuses.find((word) => word === status);
   if (known === undefined) return `has no status: one of ${deliveryStatuses.join(", ")}.`;
   for (const [name, value] of Object.entries({ reference, messageId, idSpace }))
     if (value !== undefined && (typeof value !== "string" || value === "" || value.length > 256))
-      return `has a ${name} that is no text of 1 to 256 characters.`;
+      return `has a ${name} that is not a string of 1 to 256 characters.`;
   return {
     ...(reference !== undefined && { reference: reference as string }),
     ...(messageId !== undefined && { messageId: messageId as string }),

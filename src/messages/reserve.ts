@@ -62,7 +62,7 @@ function isTooLate(now: number, { given }: { readonly given?: GivenMessage | und
   return given !== undefined && now > given.answerBy;
 }
 
-const tooLate = () => unavailable(new Error("a message could not be stored within the time that its caller gave"));
+const tooLate = () => unavailable(new Error("a message could not be stored within the time that its caller allows"));
 
 /**
  * A message blocked by a spam rule is reviewed: if the rule does not apply, the commit is made without its limit

@@ -32,7 +32,7 @@ const most = 10_000;
 
 export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts): Alarms {
   /** When each alarm was last raised. */
-  const told = new Map<string, number>();
+  const alertedAt = new Map<string, number>();
   const watching = new Map<string, { since: number; messages: number; flagged: Map<string, number> }>();
   const judged = new Map<string, { lookedAt: number; wrong: number; right: number }>();
 
@@ -47,8 +47,8 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
     const { alarm: kind, ...rest } = alarm;
     const subject = "country" in rest ? rest.country : "range" in rest ? rest.range : "rule" in rest ? rest.rule : "";
     const key = `${customer} ${kind} ${subject}`;
-    if (now - (told.get(key) ?? Number.NEGATIVE_INFINITY) < hour) return;
-    bounded(told).set(key, now);
+    if (now - (alertedAt.get(key) ?? Number.NEGATIVE_INFINITY) < hour) return;
+    bounded(alertedAt).set(key, now);
     monitor.alarm({ type: "alarm", ...alarm, customer_uuid: customer, at: now, value, threshold });
   };
 

@@ -40,7 +40,7 @@ export interface Monitor {
   /** An operation returned a result. `began`: when it started. */
   answered(operation: Operation, status: string, began: number): void;
   /** An operation failed. */
-  failed(operation: Operation, fault: unknown): void;
+  failed(operation: Operation, error: unknown): void;
   created(auth: Authentication): void;
   refused(operation: "create" | "retry" | "fallback", status: AuthenticationStatus | RetryStatus, auth: Authentication, decisions: readonly Decision[]): void;
   sent(auth: Authentication, word: SendOutcomeEvent): void;
@@ -101,7 +101,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     throttledLog: throttledLogger(clock, logger),
     watched: () => onEvent !== undefined || metrics.isRead(),
     answered: (operation, status, began) => metrics.operation(operation, status, Math.max(0, clock.now() - began)),
-    failed: (operation, fault) => metrics.operation(operation, fault instanceof VerifierError ? fault.code : "internal_server_error", undefined),
+    failed: (operation, error) => metrics.operation(operation, error instanceof VerifierError ? error.code : "internal_server_error", undefined),
 
     created(auth) {
       if (onEvent !== undefined) tell({ type: "created", ...about(auth) });

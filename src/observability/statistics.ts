@@ -142,7 +142,7 @@ export function createStatistics({ store, clock, logger, newDeadline, settings }
     rows = 0;
     const done = () => void (failing = false);
     const failed = (err: unknown) => {
-      if (!failing) logger.warn({ err }, "what was sent, verified and refused could not be counted for the statistics");
+      if (!failing) logger.warn({ err }, "sent, verified and blocked messages could not be counted for the statistics");
       failing = true;
     };
     writing = writing.then(() => write(written, at)).then(done, failed);

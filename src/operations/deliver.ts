@@ -65,7 +65,7 @@ async function inTime<T>({ clock, inBackground }: Context, { within }: DeliverRe
 /** "a spend ceiling is required" (docs/contract.md#unknown-conversion). */
 export function neededCeiling({ limits }: Pick<Account["policy"], "limits">, conversion: Conversion): string | undefined {
   if (conversion !== "unknown" || limits.spend.length > 0) return undefined;
-  return 'deliver needs a spend ceiling while conversion is "unknown": set policy.limits.spend, for example [{ amount: 50, per: "day" }], and a sender with prices; or call confirm when users get in, and set conversion to "reported" or "late"';
+  return 'deliver needs a spend ceiling while conversion is "unknown": set policy.limits.spend, for example [{ amount: 50, per: "day" }], and a sender with prices; or call confirm when users sign in, and set conversion to "reported" or "late"';
 }
 
 const countedDelivery = countingRefusals(sendDelivery);
@@ -128,8 +128,8 @@ const latelySent = ({ sends }: Authentication, now: number) => sends.filter(({ a
 /** Checks the caller's text (docs/contract.md#deliver-text). One with a code that is too long is replaced by ours. */
 function requireText({ settings }: Context, { code, text }: DeliverRequest): void {
   if (text === undefined) return;
-  const fault = textError(text, code ?? "", code === undefined ? settings.message.maxSegments : Number.POSITIVE_INFINITY);
-  if (fault !== undefined) throw new VerifierError("bad_request", `text ${fault.replace("{code}", "code")}.`);
+  const problem = textError(text, code ?? "", code === undefined ? settings.message.maxSegments : Number.POSITIVE_INFINITY);
+  if (problem !== undefined) throw new VerifierError("bad_request", `text ${problem.replace("{code}", "code")}.`);
 }
 
 interface Outcome extends Pick<DeliverResult, "status" | "retry_after"> {

@@ -129,7 +129,7 @@ function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: 
       kept["synchronous_commit"] === "off",
       "warning",
       "store",
-      "PostgreSQL acknowledges before it has written (synchronous_commit off): a crash loses the last second of what was counted and sent",
+      "PostgreSQL acknowledges commits before it writes them (synchronous_commit off): a crash loses the last second of what was counted and sent",
       "alter role current_user set synchronous_commit = 'on'",
     ],
     [
@@ -209,7 +209,7 @@ async function customerChecks({ accounts, customers, context: { settings } }: Ex
   );
   return [
     [!isAnswered, "fault", "customers", "the customer source does not respond", "see the log for the error of customers.find"],
-    [settings.secrets.length > 1, "note", "secret", "two secrets are in use: callbacks bear two signatures", "drop the old one when the rotation is over"],
+    [settings.secrets.length > 1, "note", "secret", "two secrets are in use: callbacks have two signatures", "drop the old one when the rotation is over"],
   ];
 }
 

@@ -66,7 +66,7 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
     const takenBack = retryInBackground(clock, () => store.commit({ claims: [{ ...lift, out: true }], counts: [] }));
     parts.inBackground(
       takenBack.catch((cause) =>
-        logger.warn({ err: cause, customer_uuid: customer }, "an unlocking that broke off could not be taken back: the number can be unlocked again in a day"),
+        logger.warn({ err: cause, customer_uuid: customer }, "an unlock that failed could not be reverted: the number can be unlocked again in a day"),
       ),
     );
     throw err;

@@ -195,6 +195,6 @@ function verificationSlots(context: Context, account: Account, scope = "default"
 
 /** "another length than the policy's … if the guess budget allows it" (docs/contract.md#code-length). */
 function requireLength(policy: Policy, codeLength = policy.codeLength): void {
-  const fault = codeLength < policy.codeLength ? guessBudgetError({ ...policy, codeLength }) : undefined;
-  if (fault !== undefined) throw new VerifierError("bad_request", `code_length ${codeLength} is not allowed: ${fault}.`);
+  const problem = codeLength < policy.codeLength ? guessBudgetError({ ...policy, codeLength }) : undefined;
+  if (problem !== undefined) throw new VerifierError("bad_request", `code_length ${codeLength} is not allowed: ${problem}.`);
 }

@@ -41,27 +41,27 @@ const otherDigest = /^(?:sha2?-?256\b|[0-9a-f]{64}(?:\s|$))/i;
 /** What is wrong with a key in the configuration. */
 export function keyError(key: string): string | undefined {
   if (isPublished(key)) return "is published in the documentation: generateApiKey() makes one";
-  const fault = formError(key);
-  if (fault !== undefined || key.startsWith("sha256:")) return fault;
+  const problem = formError(key);
+  if (problem !== undefined || key.startsWith("sha256:")) return problem;
   return isProduction() && isGuessable(key) ? "can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot" : undefined;
 }
 
 /** What is wrong with a key that no request could carry, if anything: mostly an error in a file or a variable. */
 function formError(key: string): string | undefined {
-  if (key.trim() !== key) return "has white space around it, which no header carries: cut it off, for example with .trim()";
+  if (key.trim() !== key) return "has white space around it, which headers do not keep: remove it, for example with .trim()";
   if (/[^ -~]/.test(key)) return "must be of printable ASCII characters: it is sent in a header";
-  if (/^(["'`]).*\1$/.test(key)) return "has quotes around it, which no request will carry: leave them out";
-  if (/^bearer[ :]/i.test(key)) return "begins with Bearer: the header x-api-key holds the key alone, leave that out";
+  if (/^(["'`]).*\1$/.test(key)) return "has quotes around it, which no request will contain: leave them out";
+  if (/^bearer[ :]/i.test(key)) return "begins with Bearer: the header x-api-key contains only the key, so leave that out";
   const parts = key.split(/[\s,;]+/);
-  if (parts.length > 1 && parts.every((part) => part === "" || part.length >= shortestKey)) return "is a list in one text: give each key an entry of its own";
+  if (parts.length > 1 && parts.every((part) => part === "" || part.length >= shortestKey)) return "is several keys in one string: give each key its own entry";
   if (key.length > longestKey) return `must be at most ${longestKey} characters`;
   if (digest.test(key)) return undefined;
   if (/^[0-9a-f]{64}$/i.test(key))
-    return "is 64 hexadecimal digits: the digest of a key is written sha256: and these, and no key looks like one (generateApiKey() makes one)";
-  if (otherDigest.test(key)) return "looks like a digest and would be taken for a key: write sha256:, in small letters, and 64 hexadecimal digits";
+    return "is 64 hexadecimal digits: the digest of a key is written sha256: and these, and no key looks like one (generateApiKey() creates a key)";
+  if (otherDigest.test(key)) return "looks like a digest but would be used as a key: write sha256:, in small letters, and 64 hexadecimal digits";
   if (key.length < shortestKey)
     return `must be an API key of at least ${shortestKey} characters (generateApiKey() makes one), or sha256: and 64 hexadecimal digits`;
-  return isMistyped(key) ? "is mistyped: its last six characters are a checksum, and not that of the others" : undefined;
+  return isMistyped(key) ? "is mistyped: its last six characters are a checksum, which does not match" : undefined;
 }
 
 /** Whether a text has the form of a generated key but the wrong checksum. Keys of any other form are not checked. */

@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { keyError } from "./api-key.js";
 import { checkedText, duration, flag, object, secondsOrNone, text, wholeIn } from "./fields.js";
-import { told } from "./option-errors.js";
+import { checkedBy } from "./option-errors.js";
 import type { policySchema } from "./policy.js";
 import { webhookSecretError, webhookSecretFormError } from "./webhook-secret.js";
 
@@ -45,9 +45,9 @@ export function customerSchemas(PolicyChange: ReturnType<typeof policySchema>) {
   return { ConfiguredCustomer, SourcedCustomer, CustomerCalls };
 }
 
-function secretsWithout(faultOf: (secret: string) => string | undefined) {
+function secretsWithout(errorOf: (secret: string) => string | undefined) {
   return z
-    .array(text().trim().superRefine(told(faultOf)), "must be a list")
+    .array(text().trim().superRefine(checkedBy(errorOf)), "must be a list")
     .min(1, "must hold at least one secret; leave it out for those made of the verifier's own")
     .max(10, "must hold at most 10 secrets: each adds a signature to one header")
     .nullish();

@@ -1,12 +1,12 @@
 import * as z from "zod";
 import { milliseconds } from "../domain/policy.js";
-import { told } from "./option-errors.js";
+import { checkedBy } from "./option-errors.js";
 
 // What schemas are made of. All are functions: importing the library must not pay for schemas.
 
 export const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape, error = "must be an object") => z.strictObject(shape, error);
 export const text = () => z.string("must be a string");
-export const checkedText = (faultOf: (value: string) => string | undefined) => text().superRefine(told(faultOf));
+export const checkedText = (errorOf: (value: string) => string | undefined) => text().superRefine(checkedBy(errorOf));
 export const flag = () => z.boolean("must be true or false");
 export const number = (least: number, most: number, tooLittle: string, tooMuch = tooLittle) =>
   z.number("must be a number").min(least, tooLittle).max(most, tooMuch);
@@ -22,7 +22,7 @@ export const seconds = () => above0Seconds().max(year, tooLong);
 export const secondsOrNone = () => time().min(0, "must be 0 or more").max(year, tooLong);
 export const secondsUpTo = (most: number, words = String(most)) =>
   above0Seconds().max(most, { error: ({ input }) => `is in seconds, and must be at most ${words}; ${unlessMilliseconds(Number(input))}` });
-export const interval = () => above0Seconds().max(86_400, "must be at most a day, in seconds").superRefine(told(intervalError));
+export const interval = () => above0Seconds().max(86_400, "must be at most a day, in seconds").superRefine(checkedBy(intervalError));
 /** Seconds in, milliseconds out. */
 export const duration = (byDefault: number, schema = seconds()) => schema.default(byDefault).transform(milliseconds);
 

@@ -8,9 +8,9 @@ export function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: r
   throw invalidOptions(optionErrors(parsed.error, root, "options"));
 }
 
-/** `faults`: what is wrong, one sentence each. */
-export function invalidOptions(faults: readonly string[]): VerifierError {
-  return new VerifierError("invalid_options", `phoneproof: ${faults.join("; ")}`);
+/** `problems`: what is wrong, one sentence each. */
+export function invalidOptions(problems: readonly string[]): VerifierError {
+  return new VerifierError("invalid_options", `phoneproof: ${problems.join("; ")}`);
 }
 
 /** What is wrong with options, one sentence each: path and fix. `whole`: the name of the value itself. */
@@ -19,18 +19,18 @@ export function optionErrors({ issues }: z.ZodError, root: readonly PropertyKey[
 }
 
 /** A refinement by a rule that returns what is wrong with a value, if anything. */
-export function told<T>(faultOf: (value: T) => string | undefined) {
+export function checkedBy<T>(errorOf: (value: T) => string | undefined) {
   return (value: T, { addIssue }: z.RefinementCtx): void => {
-    const message = faultOf(value);
+    const message = errorOf(value);
     if (message !== undefined) addIssue({ code: "custom", message });
   };
 }
 
 /** The same for a text, or for each text of a list or a map. */
-export function toldOfEach(faultOf: (value: string) => string | undefined) {
+export function checkedByEach(errorOf: (value: string) => string | undefined) {
   return (value: string | object, { addIssue }: z.RefinementCtx): void => {
     for (const [key, one] of typeof value === "string" ? [["", value]] : Object.entries(value)) {
-      const message = faultOf(one);
+      const message = errorOf(one);
       if (message !== undefined) addIssue({ code: "custom", path: typeof value === "string" ? [] : [key], message });
     }
   };

@@ -22,8 +22,8 @@ export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that returns them"]);
   const read = parse(schemas().Options, options);
-  const faults = ruleErrors(read);
-  if (faults.length > 0) throw invalidOptions(faults);
+  const problems = ruleErrors(read);
+  if (problems.length > 0) throw invalidOptions(problems);
   return settingsOf(read);
 }
 
@@ -74,8 +74,8 @@ export function readCustomer(answer: unknown): Customer {
 /** A customer's policy, under the rules of the configuration. Throws `invalid_options`. */
 export function readCustomerPolicy(settings: Settings, change: unknown): Policy {
   const policy = withOverride(settings.policy, parse(schemas().PolicyChange, change, "policy"));
-  const faults = policyErrors("policy", policy, settings.message);
-  if (faults.length > 0) throw invalidOptions(faults);
+  const problems = policyErrors("policy", policy, settings.message);
+  if (problems.length > 0) throw invalidOptions(problems);
   return policy;
 }
 
@@ -91,8 +91,8 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
   const parsed = schemas().CustomerCalls[call].safeParse(given, { error: plainWords });
   if (!parsed.success) throw new VerifierError("bad_request", optionErrors(parsed.error, [], "the argument").join("; "));
   const { policy: change } = parsed.data as { readonly policy?: PolicyOverride | null };
-  const faults = change ? policyErrors("policy", withOverride(settings.policy, change), settings.message, sender) : [];
-  if (faults.length > 0) throw new VerifierError("bad_request", faults.join("; "));
+  const problems = change ? policyErrors("policy", withOverride(settings.policy, change), settings.message, sender) : [];
+  if (problems.length > 0) throw new VerifierError("bad_request", problems.join("; "));
   return parsed.data as z.output<CustomerCalls[Call]>;
 }
 

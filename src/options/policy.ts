@@ -1,7 +1,7 @@
 import * as z from "zod";
 import type { PolicyOverride } from "../domain/policy.js";
 import { above0, flag, number, object, seconds, secondsOrNone, secondsUpTo, unlessMilliseconds, whole, wholeIn } from "./fields.js";
-import { told } from "./option-errors.js";
+import { checkedBy } from "./option-errors.js";
 
 const billion = "must be at most a thousand million";
 
@@ -54,7 +54,7 @@ const capsOf = <One extends z.ZodType<{ readonly window: number }>>(one: One, wo
 
 const cap = (most: number, why: string) => ({
   limit: whole(1, "must be 1 or more; switch a rule off with an empty list").max(most, why),
-  window: secondsUpTo(31_622_400, "31622400, which are a year").superRefine(told(windowError)),
+  window: secondsUpTo(31_622_400, "31622400, which are a year").superRefine(checkedBy(windowError)),
 });
 
 /** Above a month, windows are whole days. */

@@ -27,7 +27,7 @@ export function ruleErrors({
       ...(conversion === "unknown" && one && one.limits.spend.length === 0 ? [`${path}.limits.spend ${needsCeiling}`] : []),
       ...(needsPrice && one && one.limits.spend.length > 0 ? [`${path}.limits.spend ${needsLookupPrice}`] : []),
     ]),
-    ...languageErrors(message).map((fault) => `message.${fault}`),
+    ...languageErrors(message).map((problem) => `message.${problem}`),
     ...beforeSendErrors(lookupBeforeSend, lookup !== undefined, sender),
     ...reachErrors(countries, sender),
     ...sourceErrors(receipts?.sources, sender),
@@ -52,7 +52,7 @@ export function policyErrors(path: string, policy: Policy, message: MessageTempl
     [`${path}.limits.callSpend `, policy.limits.callSpend.length > 0 ? sender && spendError(sender) : undefined],
     [`${path}.limits.spend `, policy.limits.spend.length > 0 ? sender && spendError(sender) : undefined],
   ];
-  return found.flatMap(([start, fault]) => (fault === undefined ? [] : [`${start}${fault}`]));
+  return found.flatMap(([start, problem]) => (problem === undefined ? [] : [`${start}${problem}`]));
 }
 
 /** Why this sender cannot keep a spend ceiling. */

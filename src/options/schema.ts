@@ -9,7 +9,7 @@ import { isCellRule, type SpamRule } from "../domain/spam.js";
 import type { Customers } from "../ports/customers.js";
 import { customerSchemas } from "./customers.js";
 import { callable, checkedText, duration, flag, interval, methods, object, orUnready, secondsOrNone, secondsUpTo, text, whole, wholeIn } from "./fields.js";
-import { told, toldOfEach } from "./option-errors.js";
+import { checkedBy, checkedByEach } from "./option-errors.js";
 import { policySchema } from "./policy.js";
 import { privateKeyOf, rsaKeyError } from "./rsa-key.js";
 import { secretProblem } from "./secret.js";
@@ -46,7 +46,7 @@ function optionsSchema<Customer extends z.ZodType>(PolicyChange: ReturnType<type
     sender: methods<VerifierOptions["sender"]>("an SMS sender", ["send"]),
     secret: z
       .union([text(), z.tuple([text(), text()])], "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32")
-      .superRefine(toldOfEach(secretProblem))
+      .superRefine(checkedByEach(secretProblem))
       .transform((given) => [given].flat()),
     pepper: checkedText(secretProblem).optional(),
     countries: z.union(
@@ -115,7 +115,7 @@ function messageSchema() {
   return object({
     text: z
       .union([text(), texts, written], "must be a string, a map from language to string, or a function")
-      .superRefine(toldOfEach(markError))
+      .superRefine(checkedByEach(markError))
       .default(defaultText),
     locale: callable<MessageTemplate["locale"]>().optional(),
     maxSegments: wholeIn(1, 10).default(1),
@@ -136,9 +136,9 @@ function testNumbersSchema() {
 
 /** `depth`: how much of an entry's path the option itself does not have. */
 function indexOf(source: unknown, context: z.RefinementCtx, depth = 0): ListIndex {
-  const { index, faults, faulty } = readList(source);
-  for (const { path, message } of faults) context.addIssue({ code: "custom", path: path.slice(depth), message });
-  if (faulty > faults.length) context.addIssue({ code: "custom", message: `has ${faulty - faults.length} more invalid entries` });
+  const { index, problems, faulty } = readList(source);
+  for (const { path, message } of problems) context.addIssue({ code: "custom", path: path.slice(depth), message });
+  if (faulty > problems.length) context.addIssue({ code: "custom", message: `has ${faulty - problems.length} more invalid entries` });
   return index ?? z.NEVER;
 }
 
@@ -159,17 +159,17 @@ function spamRulesSchema() {
 
 function spamRuleErrors(rule: SpamRule, earlier: readonly SpamRule[]): string[] {
   const { name, mode } = rule as { name?: unknown; mode?: unknown };
-  const faults: string[] = [];
-  if (typeof name !== "string" || name === "") faults.push("must have a name");
-  if (mode !== undefined && mode !== "enforce" && mode !== "shadow" && mode !== "off") faults.push('must have the mode "enforce", "shadow" or "off"');
-  if (!isCellRule(rule)) return typeof rule.judge === "function" ? faults : [...faults, "must have a method judge or cell"];
+  const problems: string[] = [];
+  if (typeof name !== "string" || name === "") problems.push("must have a name");
+  if (mode !== undefined && mode !== "enforce" && mode !== "shadow" && mode !== "off") problems.push('must have the mode "enforce", "shadow" or "off"');
+  if (!isCellRule(rule)) return typeof rule.judge === "function" ? problems : [...problems, "must have a method judge or cell"];
   const { cell, seed, perVerified = 0 } = rule;
-  if (typeof cell !== "function") faults.push("must have a method cell");
-  if (!/^[\w-]{1,32}$/.test(String(name))) faults.push("must have a name of 1 to 32 letters, digits, _ or -: it is part of the names of sums");
-  if (earlier.some((other) => other.name === name)) faults.push("has the name of another rule");
-  if (typeof seed !== "number" || !(seed >= 0)) faults.push("must have seed, a number of 0 or more");
-  if (!Number.isInteger(perVerified) || perVerified < 0) faults.push("must have perVerified, a whole number of 0 or more");
-  return faults;
+  if (typeof cell !== "function") problems.push("must have a method cell");
+  if (!/^[\w-]{1,32}$/.test(String(name))) problems.push("must have a name of 1 to 32 letters, digits, _ or -: it is part of the names of sums");
+  if (earlier.some((other) => other.name === name)) problems.push("has the name of another rule");
+  if (typeof seed !== "number" || !(seed >= 0)) problems.push("must have seed, a number of 0 or more");
+  if (!Number.isInteger(perVerified) || perVerified < 0) problems.push("must have perVerified, a whole number of 0 or more");
+  return problems;
 }
 
 function receiptsSchema() {
@@ -180,7 +180,7 @@ function receiptsSchema() {
   return object({
     baseUrl: z
       .url({ protocol: /^https?$/, error: "must be the public address of this app, for example https://api.example.com", abort: true })
-      .superRefine(told(baseUrlError)),
+      .superRefine(checkedBy(baseUrlError)),
     sources: z.array(source, "must be a list"),
   });
 }

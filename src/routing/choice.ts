@@ -123,7 +123,7 @@ function probeOf(candidates: readonly Candidate[], { probe, probeShare }: Draws)
 }
 
 function reasonFor(candidate: Candidate, all: readonly Candidate[]): string {
-  if (candidate.wished) return "its channel was wished for";
+  if (candidate.wished) return "the request asked for its channel";
   if (candidate.unreachable) return "the number is not on its channel";
   const closed = all.filter(({ breaker }) => breaker === "closed");
   if (candidate.breaker !== "closed") {

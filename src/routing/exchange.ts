@@ -73,7 +73,7 @@ export function createExchange(store: Store, counts: Counts, { routes, clock, lo
     } catch (err) {
       failures += 1;
       if (failures === 1)
-        safeLogger(logger).warn({ err }, "the routes' health cannot be exchanged with other processes; until then, this process uses what it knows itself");
+        safeLogger(logger).warn({ err }, "the routes' health cannot be exchanged with other processes; until it can, this process uses only its own counts");
     }
     counts.cutOff = failures >= cutOffAfter;
     busy = false;

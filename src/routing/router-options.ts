@@ -2,7 +2,7 @@ import * as z from "zod";
 import { consoleLogger } from "../core/console-logger.js";
 import { systemClock } from "../core/system-clock.js";
 import { type CountryCode, countryError, countryKeyError } from "../domain/countries.js";
-import { optionErrors, plainWords, told } from "../options/option-errors.js";
+import { checkedBy, optionErrors, plainWords } from "../options/option-errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 import type { FallbackReason, SmsSender } from "../ports/sms-sender.js";
@@ -135,8 +135,8 @@ const methods = <T>(what: string, names: readonly (keyof T & string)[]) =>
     (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
     `must be ${what}: an object with the methods ${names.join(", ")}`,
   );
-const listOf = (one: z.ZodType<string>) => z.array(one, "must be a list").min(1, "must not be empty: leave it out for a route that takes all");
-const written = (pattern: RegExp, mend: string) => z.string(mend).regex(pattern, mend);
+const listOf = (one: z.ZodType<string>) => z.array(one, "must be a list").min(1, "must not be empty: leave it out for a route that takes every number");
+const written = (pattern: RegExp, fix: string) => z.string(fix).regex(pattern, fix);
 /** Seconds in, whole milliseconds out. */
 const seconds = z
   .number("must be a number of seconds")
@@ -149,8 +149,8 @@ const money = z.number("must be a number").min(0, "must be 0 or more").max(1e9, 
 const above0 = z.number("must be a number").positive("must be more than 0");
 const share = above0.max(1, "must be at most 1");
 
-const country = z.string("must be a string").superRefine(told(countryError));
-const countryOrDefault = z.string().superRefine(told(countryKeyError));
+const country = z.string("must be a string").superRefine(checkedBy(countryError));
+const countryOrDefault = z.string().superRefine(checkedBy(countryKeyError));
 
 const RouteSchema = z.strictObject(
   {
@@ -231,7 +231,7 @@ const RouterSchema = z
       store: methods<Store>("a store, for example redisStore({ client })", ["tally"]).optional(),
       logger: methods<Logger>("a logger", ["info", "warn", "error"]).default(() => consoleLogger),
       clock: methods<Clock>("a clock", ["now", "after"]).default(systemClock),
-      random: fn<() => number>("a function that answers numbers from 0 up to, not including, 1").default(() => Math.random),
+      random: fn<() => number>("a function that returns numbers from 0 up to, not including, 1").default(() => Math.random),
     },
     "must be { routes, … }",
   )
@@ -239,26 +239,26 @@ const RouterSchema = z
     for (const [path, message] of fallback === undefined ? [] : fallbackErrors(routes, fallback)) ctx.addIssue({ code: "custom", path: [...path], message });
     for (const [index, { name, networks, sender, lines }] of routes.entries()) {
       const first = routes.findIndex((other) => other.name === name);
-      const fault = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
-      if (first < index) fault("name", `is "${name}", as is routes.${first}.name: give each route a name of its own`);
-      if (lines !== undefined && sender.channel !== "voice") fault("lines", "is for routes that call: leave it out");
+      const problem = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
+      if (first < index) problem("name", `is "${name}", as is routes.${first}.name: give each route its own name`);
+      if (lines !== undefined && sender.channel !== "voice") problem("lines", "is for routes that call: leave it out");
       if (networks !== undefined && network === undefined) {
-        fault("networks", "needs the option network, 'lookup' or a function that returns a number's { mcc, mnc }: without it the route would take nothing");
+        problem("networks", "needs the option network, 'lookup' or a function that returns a number's { mcc, mnc }: without it the route would take no number");
       }
     }
   });
 
 /** Why no one could carry out a fallback (docs/contract.md#fallback). */
 function fallbackErrors(routes: readonly z.output<typeof RouteSchema>[], { on }: z.output<typeof FallbackSchema>): (readonly [readonly string[], string])[] {
-  const faults: (readonly [readonly string[], string])[] = [];
+  const problems: (readonly [readonly string[], string])[] = [];
   const taking = routes.filter(mayTakeFallback);
   if (!routes.some((route) => route.sender.channel !== "voice" && taking.some((other) => other !== route)))
-    faults.push([["fallback"], "needs a second route, which a message can move to: add one, or leave fallback out"]);
+    problems.push([["fallback"], "needs a second route, which a message can move to: add one, or leave fallback out"]);
   if (!routes.some(({ sender: { receiptProviders = [] } }) => receiptProviders.length > 0))
-    faults.push([["fallback"], "needs receipts, and no sender requests them: leave receipts: false out of the senders' options, or leave fallback out"]);
+    problems.push([["fallback"], "needs receipts, and no sender requests them: leave receipts: false out of the senders' options, or leave fallback out"]);
   else if (on.includes("silent") && !routes.some(({ sender }) => sender.confirms === true))
-    faults.push([["fallback", "on"], 'has "silent", but no route confirms deliveries (WhatsApp and Telegram do, SMS does not): leave it out']);
-  return faults;
+    problems.push([["fallback", "on"], 'has "silent", but no route confirms deliveries (WhatsApp and Telegram do, SMS does not): leave it out']);
+  return problems;
 }
 
 /** Calls carry no fallback by default. */

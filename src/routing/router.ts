@@ -144,13 +144,13 @@ export function router(options: RouterOptions): Router {
       const calledAt = clock.now();
       const steps: RouteStep[] = [];
       const tries: { price: number | undefined; outcome: RouteStep["outcome"] }[] = [];
-      let untried = "the time for it was over";
+      let untried = "timed out";
       let last: Tried | undefined;
       let open: Tried | undefined;
       for (const [index, { name, reason }] of choices.entries()) {
         const price = priceFor(name, message.country);
         if (message.max_price !== undefined && (paidPrice(tries) ?? 0) + (price ?? Number.POSITIVE_INFINITY) > message.max_price + 1e-9) {
-          untried = "no route for the price that was held for it";
+          untried = "no route within the price that was reserved for it";
           continue;
         }
         // Only differences of this clock are used: the verifier may have another clock.

@@ -90,10 +90,10 @@ export interface TestVerifier {
  * @throws VerifierError `invalid_options`. The message lists each invalid option and how to fix it.
  */
 export function createTestVerifier(options: TestVerifierOptions = {}): TestVerifier {
-  const { code, limits = true, postCallbacks = false, clock: told = fixedClock(Date.now()), customers = [], countries = "all", ...given } = options;
+  const { code, limits = true, postCallbacks = false, clock: chosen = fixedClock(Date.now()), customers = [], countries = "all", ...given } = options;
   if (typeof limits !== "boolean") throw faulty("limits must be true or false: false lifts caps and anti-spam rules");
   if (typeof postCallbacks !== "boolean") throw faulty("postCallbacks must be true or false: true posts callbacks too");
-  const clock = told === "running" ? runningClock() : told;
+  const clock = chosen === "running" ? runningClock() : chosen;
   if (typeof clock?.now !== "function" || typeof clock.advance !== "function") throw faulty('clock must be a fixedClock(), or "running"');
   if (!Array.isArray(customers)) throw faulty("customers must be a list of further customers: the test's own is already there");
   const { store = memoryStore({ now: clock.now }) } = given;
@@ -215,6 +215,6 @@ function codesOf(code: TestVerifierOptions["code"]): ((number: string) => string
   return (number) => byNumber.get(number);
 }
 
-function faulty(fault: string): VerifierError {
-  return new VerifierError("invalid_options", `phoneproof: createTestVerifier: ${fault}`);
+function faulty(problem: string): VerifierError {
+  return new VerifierError("invalid_options", `phoneproof: createTestVerifier: ${problem}`);
 }

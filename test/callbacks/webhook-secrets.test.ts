@@ -108,7 +108,7 @@ describe("nothing is signed with a secret that is none", () => {
     },
   );
 
-  it("what was never mended is listed when it is given up, with the reason", async () => {
+  it("what was never fixed is listed when it is given up, with the reason", async () => {
     let webhookSecrets = [good];
     const answer = () => ({ customer_uuid: customer, webhookSecrets });
     const set = withSender({ customers: { find: answer, findByKeyDigest: answer } });

@@ -102,7 +102,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
   it.each(["hangs", "stalls"] as const)("a provider that %s is waited for until the verifier gives up, or the timeout is over", async (mood) => {
     running.mood = mood;
     const abort = new AbortController();
-    const words = `${name}: no response from the provider: the time was over`;
+    const words = `${name}: no response from the provider: timed out`;
     const ended = Promise.all([undefined, 3600].map((timeout) => expect(challenge({ timeout }).verify("x", { signal: abort.signal })).rejects.toThrow(words)));
     await vi.waitFor(() => expect(running.forms).toHaveLength(2));
     abort.abort();

@@ -110,7 +110,7 @@ describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof 
 
   test.each([
     [["customers", "get", "x"], "phoneproof: customer_uuid must be a UUID\n"],
-    [["customers", "get", randomUUID()], "phoneproof: customer_uuid is not a customer that the store keeps.\n"],
+    [["customers", "get", randomUUID()], "phoneproof: customer_uuid is not a customer in the store.\n"],
     [["customers", "create", "--policy", '{"codeLength":4}'], "phoneproof: policy: the guess budget is broken"],
     [["customers", "create", "--policy", '{"__proto__":{"checks":1}}'], "phoneproof: policy.__proto__ is not an option: remove it"],
   ])("%j ends with 1 and says why", async (words, message) => {

@@ -189,7 +189,7 @@ describe("phoneproof serve --data", () => {
     const own = join(folder, "own.mjs");
     await writeFile(own, "export const verifier = { async flush() {}, async close() {} };");
     const wrong = await runCommand(command.path, ["serve", own, "--data", file]);
-    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--data has no meaning: the verifier of")]);
+    expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--data has no effect: the verifier of")]);
     const broken = join(folder, "broken.mjs");
     await writeFile(broken, "export default ({ store }) => { throw new Error('no sender for a ' + typeof store.commit); };");
     const failed = await runCommand(command.path, ["serve", broken, "--data", file]);

@@ -305,7 +305,7 @@ test("erase asks, and acts on yes alone", async () => {
   };
   const declined = await answer("y");
   expect(declined.code).toBe(1);
-  expect(declined.written).toMatch(/^Erase \+33612000001: 1 authentication will be deleted, .*Type yes to go on: Nothing was erased\.\n$/);
+  expect(declined.written).toMatch(/^Erase \+33612000001: 1 authentication will be deleted, .*Type yes to continue: Nothing was erased\.\n$/);
   expect(await verifier.history({ phone_number: phone })).toHaveLength(1);
   expect(await answer("yes")).toMatchObject({ code: 0, written: expect.stringContaining("1 authentication of +33612000001 erased.") });
   expect(await verifier.history({ phone_number: phone })).toEqual([]);

@@ -313,7 +313,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
   });
 });
 
-describe("phoneproof serve: what does not start, why, and the mend", () => {
+describe("phoneproof serve: what does not start, why, and the fix", () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "phoneproof-serve-"));
@@ -341,10 +341,10 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
       "it has no customers",
     ],
     ["older.mjs", "export const verifier = { flush() {}, close() {} };", "install the same version in both places"],
-  ])("%s: exit code 2, nothing on stdout", async (name, text, mend) => {
+  ])("%s: exit code 2, nothing on stdout", async (name, text, fix) => {
     const { code, stdout, stderr } = await run(name, text, ["--port", "0"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(mend);
+    expect(stderr).toContain(fix);
   });
 
   test("docs/serve.md has the words that are printed", async () => {
@@ -380,13 +380,13 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
     ["unexpected b.js", ["a.js", "b.js"]],
     ['--port takes a whole number from 0 to 65535, not "http"', ["a.js", "--port", "http"]],
     ["--host must not be empty", ["a.js", "--host", ""]],
-    ["--metrics-port must be another than the port of the service, 4000", ["a.js", "--port", "4000", "--metrics-port", "4000"]],
+    ["--metrics-port must differ from the port of the service, 4000", ["a.js", "--port", "4000", "--metrics-port", "4000"]],
     ['--wires takes prelude-v2 and twilio-verify, separated by a comma, not "prelude-v1"', ["a.js", "--wires", "prelude-v1"]],
     ['--grace takes a whole number from 1 to 300, not "0"', ["a.js", "--grace", "0"]],
-  ])("%s: exit code 2, with the usage", async (mend, args) => {
+  ])("%s: exit code 2, with the usage", async (fix, args) => {
     const { code, stdout, stderr } = await runCommand(command.path, ["serve", ...args]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr).toContain(mend);
+    expect(stderr).toContain(fix);
     expect(stderr).toContain("phoneproof serve MODULE");
   });
 
@@ -396,7 +396,7 @@ describe("phoneproof serve: what does not start, why, and the mend", () => {
     );
   });
 
-  test("a port that is taken, of the service or of the metrics: exit code 1, the option to mend it by, and the verifier is closed", async () => {
+  test("a port that is taken, of the service or of the metrics: exit code 1, the option to fix it by, and the verifier is closed", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const { port } = other.address() as { port: number };

@@ -189,7 +189,7 @@ describe("the Host header: what no DNS of a stranger's can point here, and the n
   );
 
   test.each(["rebound.example", "rebound.example:3000", "127.0.0.1.example", "localhost.example", "demo.example.evil.example", "2130706433"])(
-    "%j is refused, on every path, with the mend",
+    "%j is refused, on every path, with the fix",
     async (host) => {
       for (const path of ["/", "/dev/session", "/dev/events", "/v1/check"]) {
         const [status, text] = await get(host, path);

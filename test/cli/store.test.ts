@@ -86,16 +86,16 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
     await withTwo(redis.url, {}, async (first, second) => {
       await expect.poll(first.stderr).toContain("Ctrl+C");
       expect(first.stderr()).toContain("with Redis");
-      expect(first.stderr()).toContain("set alike in each: PHONEPROOF_DEV_CUSTOMER_UUID, PHONEPROOF_DEV_API_KEY, PHONEPROOF_DEV_SECRET.");
+      expect(first.stderr()).toContain("set the same in each: PHONEPROOF_DEV_CUSTOMER_UUID, PHONEPROOF_DEV_API_KEY, PHONEPROOF_DEV_SECRET.");
       expect(first.customer_uuid).not.toBe(second.customer_uuid);
     });
     await withTwo(redis.url, { ...shared(), PHONEPROOF_DEV_SECRET: "" }, async (first) => {
       await expect.poll(first.stderr).toContain("Ctrl+C");
-      expect(first.stderr()).toContain("set alike in each: PHONEPROOF_DEV_SECRET.");
+      expect(first.stderr()).toContain("set the same in each: PHONEPROOF_DEV_SECRET.");
     });
     await withTwo(redis.url, shared(), async (first) => {
       await expect.poll(first.stderr).toContain("Ctrl+C");
-      expect(first.stderr()).not.toContain("set alike");
+      expect(first.stderr()).not.toContain("set the same");
     });
   });
 
@@ -104,7 +104,7 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
     try {
       await expect.poll(demo.stderr).toContain("Ctrl+C");
       expect(demo.stderr()).toContain("with the memory store");
-      expect(demo.stderr()).not.toContain("set alike");
+      expect(demo.stderr()).not.toContain("set the same");
     } finally {
       expect(await demo.stop()).toBe(0);
     }

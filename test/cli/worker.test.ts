@@ -129,7 +129,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
     await expect.poll(() => held).toBeDefined();
     expect(await waiting()).toBe(1);
     child.kill("SIGTERM");
-    await expect.poll(() => stderr).toContain("waiting for the deliveries under way");
+    await expect.poll(() => stderr).toContain("waiting for the deliveries in progress");
     expect(child.exitCode).toBeNull();
     held?.writeHead(204).end();
     expect(await exited).toEqual([0, null]);
@@ -141,7 +141,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
     const work = async (stderr: () => string) => {
       await expect.poll(stderr).toContain("every 1 s");
       await redis.signal("SIGKILL");
-      await expect.poll(stderr).toContain("is tried again");
+      await expect.poll(stderr).toContain("will be retried");
       await redis.restart();
       await expect.poll(async () => (id ||= await create().catch(() => ""))).not.toBe("");
       await expect.poll(told).toEqual([id]);
@@ -196,11 +196,11 @@ describe("phoneproof worker: the module", () => {
     ["imports.mjs", "import './missing.mjs';", "missing.mjs"],
     ["broken.mjs", "export const verifier = ;", "SyntaxError"],
     ["verifier.tsx", "export const verifier = 1;", "build it first"],
-  ])("%s: exit code 2, the mend on stderr, nothing on stdout", async (name, text, mend) => {
+  ])("%s: exit code 2, the fix on stderr, nothing on stdout", async (name, text, fix) => {
     const { code, stdout, stderr } = await run(name, text);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(join(folder, name));
-    expect(stderr).toContain(mend);
+    expect(stderr).toContain(fix);
   });
 
   test.each(["nowhere.mjs", "."])("%s is no file: exit code 2", async (name) => {

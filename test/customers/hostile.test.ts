@@ -372,7 +372,7 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
         members: ["list"],
       };
       for (const name of needs[of] as readonly string[]) expect(outcomes[name] === "no fault", `${name} by ${of}`).toBe(false);
-      // Where the reply was lost the write may stand; mended, all is as it is told, and can be put right.
+      // Where the reply was lost the write may stand; fixed, all is as it is told, and can be put right.
       Object.assign(fault, { of: undefined });
       clock.advance(2_000);
       const keys = await customers.keys.list({ customer_uuid });
@@ -484,7 +484,7 @@ describe("policy overrides and callback secrets, held to the same rules as the o
     [{ webhookSecrets: [`whsec_${Buffer.alloc(65).toString("base64")}`] }, "webhookSecrets.0 must be whsec_"],
     [{ webhookSecrets: [] }, "webhookSecrets must hold at least one secret"],
     [{ webhookSecrets: "whsec_x" }, "webhookSecrets must be a list"],
-  ])("%j is refused, with the mend", async (change, message) => {
+  ])("%j is refused, with the fix", async (change, message) => {
     const { customers, calls, customer_uuid } = await withCustomer();
     for (const asked of [customers.create(change as never), customers.update({ customer_uuid, ...change } as never)])
       await expect(asked).rejects.toMatchObject({ code: "bad_request", status: 400, message: expect.stringContaining(message) });

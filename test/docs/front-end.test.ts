@@ -33,7 +33,9 @@ describe.skipIf(!hasChromium("The whole page of docs/front-end.md"))("the whole 
     await linkFromHere(folder, "express", "tsx", "react", "react-dom", "esbuild");
     await symlink(root, join(folder, "node_modules/phoneproof"));
     await command(folder, "bash", ["-ec", withoutInstalls(bundle)]);
-    server = startCommand(folder, "bash", ["-ec", withoutInstalls(install).replace(/^npx tsx/m, "exec node node_modules/tsx/dist/cli.mjs")], { PORT: String(port) });
+    server = startCommand(folder, "bash", ["-ec", withoutInstalls(install).replace(/^npx tsx/m, "exec node node_modules/tsx/dist/cli.mjs")], {
+      PORT: String(port),
+    });
     url = `http://127.0.0.1:${port}`;
     browser = await launchChromium();
   });

@@ -124,7 +124,7 @@ describe("docs/errors.md", () => {
   const { text } = readPage("docs/errors.md");
   const codes: readonly VerifierErrorCode[] = [...callerErrorCodes, ...transportErrorCodes, "invalid_options"];
 
-  it("has an anchor for each code, with its HTTP status, why it comes and the mend, in the order of the table", () => {
+  it("has an anchor for each code, with its HTTP status, why it comes and the fix, in the order of the table", () => {
     const parts = text.split(/^### /m).slice(1);
     expect(parts.map((part) => part.slice(0, part.indexOf("\n")))).toEqual([...text.matchAll(/^\| \d+ \| \[`(\w+)`\]\(#\1\) \|$/gm)].map(([, code]) => code));
     for (const code of codes) {

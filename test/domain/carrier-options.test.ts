@@ -41,7 +41,7 @@ describe("a sender whose provider has no source although `receipts` is set", () 
   const receipts = (...providers: string[]) => ({ baseUrl: "https://api.example.com", sources: providers.map(source) });
   const asking = (...providers: string[]) => sender({ receiptProviders: providers });
 
-  it("is named, with the mend", () => {
+  it("is named, with the fix", () => {
     expect(make({ sender: asking("twilio"), receipts: receipts("vonage") })).toThrow(
       "receipts.sources has none of twilio, whose receipts the sender asks for: add it (phoneproof/senders/twilio), or give the sender receipts: false",
     );

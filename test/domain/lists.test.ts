@@ -11,8 +11,8 @@ import { neededOptions } from "../support/options.js";
 const number = "+33612345678";
 const subject = (more: Partial<ListSubject> = {}): ListSubject => ({ number, ...more });
 const indexOf = (list: List) => {
-  const { index, faults } = readList(list);
-  expect(faults).toEqual([]);
+  const { index, problems } = readList(list);
+  expect(problems).toEqual([]);
   if (index === undefined) throw new Error("it is no list");
   return index;
 };
@@ -134,9 +134,9 @@ describe("a prefix with a trunk zero after the country code", () => {
   });
 
   it("is refused where nothing follows, and the country itself is not", () => {
-    const mend = "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
-    expect(readList({ numbers: ["+33*", "+330*", "+440*"] }).faults).toEqual([1, 2].map((at) => ({ path: ["numbers", at], message: mend })));
-    expect(() => readOptions({ ...neededOptions, blockedNumbers: ["+3306*", "+330*"] })).toThrow(`blockedNumbers.1 ${mend}`);
+    const fix = "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
+    expect(readList({ numbers: ["+33*", "+330*", "+440*"] }).problems).toEqual([1, 2].map((at) => ({ path: ["numbers", at], message: fix })));
+    expect(() => readOptions({ ...neededOptions, blockedNumbers: ["+3306*", "+330*"] })).toThrow(`blockedNumbers.1 ${fix}`);
   });
 
   it("costs no prefix its numbers: every beginning of a number still names it", () => {
@@ -148,10 +148,10 @@ describe("a prefix with a trunk zero after the country code", () => {
   });
 });
 
-describe("what is no entry is left out, with its place and the mend", () => {
+describe("what is no entry is left out, with its place and the fix", () => {
   const numbersMend = "must be in E.164 form, or a prefix that ends in *";
   const cidrsMend = "must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32";
-  it.each<[kind: string, mend: string, junk: readonly unknown[]]>([
+  it.each<[kind: string, fix: string, junk: readonly unknown[]]>([
     [
       "numbers",
       numbersMend,
@@ -179,10 +179,10 @@ describe("what is no entry is left out, with its place and the mend", () => {
     ],
     ["cidrs", cidrsMend, ["2001:db8::/129", "2001:db8:::/32", "fe80::1%eth0/64", "2001:db8/32", "::ffff:10.0.0.0/200", 10, null, undefined]],
     ["devices", "must be 1 to 128 printable characters", ["", "a\nb", "x".repeat(129), 5, null, {}]],
-  ])("in %s: %s", (kind, mend, junk) => {
+  ])("in %s: %s", (kind, fix, junk) => {
     for (const one of junk) {
-      const { index, faults, faulty } = readList({ [kind]: [one], numbers: kind === "numbers" ? [one, number] : [number] });
-      expect({ faults, faulty }, String(one)).toEqual({ faults: [{ path: [kind, 0], message: mend }], faulty: 1 });
+      const { index, problems, faulty } = readList({ [kind]: [one], numbers: kind === "numbers" ? [one, number] : [number] });
+      expect({ problems, faulty }, String(one)).toEqual({ problems: [{ path: [kind, 0], message: fix }], faulty: 1 });
       expect(index?.find(subject())?.kind).toBe("number");
     }
   });
@@ -201,15 +201,15 @@ describe("what is no entry is left out, with its place and the mend", () => {
     [{ cidrs: new Set() }],
     [{ devices: null }],
   ])("%s is no list at all", (list) => {
-    const { index, faults, faulty } = readList(list);
+    const { index, problems, faulty } = readList(list);
     expect(index).toBeUndefined();
     expect(faulty).toBe(1);
-    expect(faults[0]?.message).toMatch(/^must be (a list of strings|\{ numbers\?, cidrs\?, devices\? \}, or a function that returns it)$/);
+    expect(problems[0]?.message).toMatch(/^must be (a list of strings|\{ numbers\?, cidrs\?, devices\? \}, or a function that returns it)$/);
   });
 
   it("a part of another name is told, and the rest is read", () => {
-    const { index, faults } = readList({ number: ["+44*"], numbers: [number], constructor: ["x"] });
-    expect(faults.map(({ path, message }) => `${path.join(".")} ${message}`)).toEqual([
+    const { index, problems } = readList({ number: ["+44*"], numbers: [number], constructor: ["x"] });
+    expect(problems.map(({ path, message }) => `${path.join(".")} ${message}`)).toEqual([
       "number is an unknown list key; allowed: numbers, cidrs, devices",
       "constructor is an unknown list key; allowed: numbers, cidrs, devices",
     ]);
@@ -217,9 +217,9 @@ describe("what is no entry is left out, with its place and the mend", () => {
   });
 
   it("of many the first ten are told, and how many there are; none holds the entry, which may be somebody's number", () => {
-    const { faults, faulty } = readList({ numbers: Array.from({ length: 5000 }, () => "33612345678") });
-    expect([faults.length, faulty]).toEqual([10, 5000]);
-    expect(JSON.stringify(faults)).not.toContain("33612345678");
+    const { problems, faulty } = readList({ numbers: Array.from({ length: 5000 }, () => "33612345678") });
+    expect([problems.length, faulty]).toEqual([10, 5000]);
+    expect(JSON.stringify(problems)).not.toContain("33612345678");
   });
 
   it("a list is read in slices of a thousand entries", () => {
@@ -243,7 +243,7 @@ describe("options: lists and challenge", () => {
     [{ lists: { refresh: 86_401 } }, "lists.refresh must be at most a day, in seconds"],
     [{ challenge: {} }, "challenge must be a challenge, for example turnstileChallenge({ secret }): an object with the methods verify"],
     [{ challenge: () => true }, "challenge must be a challenge"],
-  ])("a fault names the option's path and the mend: %j", (options, message) => {
+  ])("a fault names the option's path and the fix: %j", (options, message) => {
     expect(() => read(options)).toThrow(message);
   });
 

@@ -114,7 +114,7 @@ describe("messages (docs/contract.md#messages)", () => {
     });
 
     it("a map needs a default, each of its texts the code, a function's text too; more segments only where allowed", () => {
-      expect(() => setUp({ message: { text: { fr: "{code}" } } })).toThrow("message.text.default must be there");
+      expect(() => setUp({ message: { text: { fr: "{code}" } } })).toThrow("message.text.default is required");
       expect(() => setUp({ message: { text: { default: "{code}", fr: "bonjour" } } })).toThrow("message.text.fr must contain {code}");
       expect(() => setUp({ message: { text: () => "hello" } })).toThrow("message.text must contain {code}");
       expect(() =>

@@ -23,7 +23,7 @@ function faultOf(options: object): string {
 const limits = (caps: object) => ({ policy: { limits: caps } });
 const customer = (more: object) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys: ["k".repeat(40)], ...more }] });
 
-describe("options: a fault names the option's path and the mend", () => {
+describe("options: a fault names the option's path and the fix", () => {
   it.each([
     [{ store: {} }, "store must be a store, for example memoryStore(): an object with the methods find, commit, members, tally, lease, get, put"],
     [{ sender: undefined }, "sender must be an SMS sender: an object with the methods send"],

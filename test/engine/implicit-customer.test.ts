@@ -71,13 +71,13 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
     ["next", nextHandlers],
     ["node", nodeHandler],
   ];
-  test.each(mounts)("%s: /v1 is a fault at mount that says the mend; receipts and metrics are mounted", (_name, mount) => {
+  test.each(mounts)("%s: /v1 is a fault at mount that says the fix; receipts and metrics are mounted", (_name, mount) => {
     const { verifier } = setUp({ customers: undefined });
     expect(() => mount(verifier)).toThrow(/option customers.*verifier\.createAuthentication/);
     for (const handler of [verifier.receipts, verifier.metricsHandler, setUp().verifier]) expect(mount(handler)).toBeDefined();
   });
 
-  it("a host that calls `handle` by itself gets 500, and the log says the mend", async () => {
+  it("a host that calls `handle` by itself gets 500, and the log says the fix", async () => {
     const { http, log } = setUp({ customers: undefined });
     expect(await http("POST", "/v1/authentication", { customer_uuid: implicit, phone_number })).toMatchObject({
       status: 500,

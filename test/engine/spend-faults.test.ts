@@ -32,9 +32,9 @@ describe("the spend ceiling, and what goes wrong", () => {
   it("a repeat under a key whose plan is dearer is held to the ceiling by what it costs now", async () => {
     const set = setUpSpend(0.05);
     set.state.price = 0.03;
-    const mend = set.breakStore();
+    const fix = set.breakStore();
     expect(await faultOf(set.keyed())).toBe("unavailable");
-    mend();
+    fix();
     set.state.price = 1;
     expect((await set.keyed()).status).toBe("rate_limited");
     expect(set.state.spent).toBe(0);
@@ -42,9 +42,9 @@ describe("the spend ceiling, and what goes wrong", () => {
 
   it("creates that failed in an outage are charged to the hour in which they are sent", async () => {
     const set = setUpSpend(0.5);
-    const mend = set.breakStore();
+    const fix = set.breakStore();
     for (let number = 0; number < 10; number++) expect(await faultOf(set.keyed(number))).toBe("unavailable");
-    mend();
+    fix();
     set.clock.advance(2 * hour);
     const statuses = [];
     for (let number = 0; number < 10; number++) statuses.push((await set.keyed(number)).status);

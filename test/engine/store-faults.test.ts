@@ -9,7 +9,7 @@ const turns = async (count = 20) => {
 
 type Fault = "rejects" | "hangs" | "loses the reply" | "lands late";
 
-/** Makes one method fail, once it has run or instead; the function returned mends it, and lets go what had hung. */
+/** Makes one method fail, once it has run or instead; the function returned fixes it, and lets go what had hung. */
 function fail(store: Store, method: "find" | "commit", how: Fault): () => Promise<void> {
   const whole = store[method] as (...args: unknown[]) => Promise<unknown>;
   const waiting: (() => void)[] = [];
@@ -53,10 +53,10 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
   for (const how of faults) {
     it(`create: commit ${how} → 503, nothing sent, and no cap charged when it is back`, async () => {
       const set = setUp(once);
-      const mend = fail(set.store, "commit", how);
+      const fix = fail(set.store, "commit", how);
       expect(await faultInTime(set, set.create())).toBe("unavailable");
       expect(set.box.messages).toHaveLength(0);
-      await mend();
+      await fix();
       await takeBack(set);
       expect((await set.create()).status).toBe("pending");
       expect((await set.create()).status).toBe("rate_limited");
@@ -65,10 +65,10 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
 
     it(`create with an idempotency key: commit ${how} → 503, nothing sent; the repeat sends once`, async () => {
       const set = setUp(once);
-      const mend = fail(set.store, "commit", how);
+      const fix = fail(set.store, "commit", how);
       expect(await faultInTime(set, set.create({}, { idempotencyKey: "k" }))).toBe("unavailable");
       expect(set.box.messages).toHaveLength(0);
-      await mend();
+      await fix();
       await takeBack(set);
       const made = await set.create({}, { idempotencyKey: "k" });
       expect(made.status).toBe("pending");
@@ -85,10 +85,10 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       });
       const { authentication_uuid } = await set.create({ callback_url: "https://example.com/hook" });
       set.clock.advance(30_000);
-      const mend = fail(set.store, "commit", how);
+      const fix = fail(set.store, "commit", how);
       for (let tried = 0; tried < 3; tried++) expect(await faultInTime(set, set.retry(authentication_uuid))).toBe("unavailable");
       expect(box.messages).toHaveLength(1);
-      await mend();
+      await fix();
       await takeBack(set);
       expect(await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid })).toMatchObject({ status: "pending" });
       const events = [];
@@ -104,9 +104,9 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     const set = setUp({ policy: { lifetime: 3_600, retryCooldowns: [0, 0, 0, 0, 0], limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
     const { authentication_uuid } = await set.create();
     for (let sent = 0; sent < 2; sent++) expect((await set.retry(authentication_uuid)).status).toBe("approved");
-    const mend = fail(set.store, "commit", "loses the reply");
+    const fix = fail(set.store, "commit", "loses the reply");
     expect(await faultOf(set.retry(authentication_uuid))).toBe("unavailable");
-    await mend();
+    await fix();
     await takeBack(set);
     set.box.answer = async () => ({ outcome: "rejected" });
     expect((await set.retry(authentication_uuid)).status).toBe("denied");
@@ -117,9 +117,9 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     it(`check: commit ${how} → 503, never a verdict that is not stored`, async () => {
       const set = setUp();
       const { authentication_uuid } = await set.create();
-      const mend = fail(set.store, "commit", how);
+      const fix = fail(set.store, "commit", how);
       expect(await faultOf(set.check(authentication_uuid, set.box.code(), { idempotencyKey: "k" }))).toBe("unavailable");
-      await mend();
+      await fix();
       expect((await set.check(authentication_uuid, set.box.code(), { idempotencyKey: "k" })).status, "the key tells the verdict").toBe("valid");
     });
 
@@ -128,14 +128,14 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       const { authentication_uuid } = await set.create();
       const verdicts: string[] = [];
       for (let guess = 0; guess < 10; guess++) {
-        const mend = guess % 2 === 0 ? fail(set.store, "commit", how) : async () => undefined;
+        const fix = guess % 2 === 0 ? fail(set.store, "commit", how) : async () => undefined;
         verdicts.push(
           await set.check(authentication_uuid, set.wrong()).then(
             ({ status }) => status,
             ({ code }) => code,
           ),
         );
-        await mend();
+        await fix();
       }
       expect(verdicts.filter((verdict) => verdict === "invalid").length).toBeLessThanOrEqual(5);
       expect((await set.check(authentication_uuid, set.wrong())).status).toBe("rate_limited");
@@ -220,12 +220,12 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
   it("Once a message may have been handed over, no store failure turns the response into an error", async () => {
     const set = setUp({ policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
     set.box.answer = async () => {
-      mend = fail(set.store, "commit", "rejects");
+      fix = fail(set.store, "commit", "rejects");
       return { outcome: "rejected" };
     };
-    let mend = async (): Promise<unknown> => undefined;
+    let fix = async (): Promise<unknown> => undefined;
     expect((await set.create()).status).toBe("pending");
-    await mend();
+    await fix();
     const good = setUp();
     const { authentication_uuid } = await good.create();
     good.clock.advance(30_000);
@@ -244,13 +244,13 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       const set = setUp({ sender: box, policy: { lifetime: 3_600, limits: { spend: [{ amount: 3, per: "day" }] } } });
       const { authentication_uuid } = await set.create();
       set.clock.advance(30_000);
-      let mend = async (): Promise<void> => undefined;
+      let fix = async (): Promise<void> => undefined;
       box.answer = async () => {
-        mend = fail(set.store, "commit", how);
+        fix = fail(set.store, "commit", how);
         return { outcome: "rejected" };
       };
       expect((await set.retry(authentication_uuid)).status).toBe("denied");
-      await mend();
+      await fix();
       await takeBack(set);
       box.answer = async () => ({ outcome: "accepted" });
       expect(await set.retry(authentication_uuid)).toMatchObject({ status: "approved", remaining_retry: 3 });

@@ -19,7 +19,7 @@ const alerts = new Map(
       const annotation = (name: string) => new RegExp(`${name}: "(.*)"`).exec(block)?.[1] ?? "";
       return [
         block.split("\n", 1)[0] as string,
-        { summary: annotation("summary"), mend: annotation("mend"), severity: /severity: (\w+)/.exec(block)?.[1] ?? "" },
+        { summary: annotation("summary"), fix: annotation("fix"), severity: /severity: (\w+)/.exec(block)?.[1] ?? "" },
       ];
     }),
 );
@@ -134,8 +134,8 @@ describe.skipIf(!promtoolIsInstalled("the alert rules"))("in Prometheus' own eng
   });
 
   it.each(firing)("%s fires, alone", async (name, labels, scrapes) => {
-    const { summary, mend, severity } = alerts.get(name) as { summary: string; mend: string; severity: string };
-    const expected = { ...quiet, [name]: [{ exp_labels: { severity, ...labels }, exp_annotations: { summary, mend } }] };
+    const { summary, fix, severity } = alerts.get(name) as { summary: string; fix: string; severity: string };
+    const expected = { ...quiet, [name]: [{ exp_labels: { severity, ...labels }, exp_annotations: { summary, fix } }] };
     expect(await evaluate(rules, await scrapes(), expected)).toBe("");
   });
 });

@@ -111,7 +111,7 @@ describe.each([
     expect(await host.send({ method: "POST", path: "/v1/check" })).toMatchObject({ status: 401, text: '{"host":"no"}' });
   });
 
-  test("after middleware that consumed the stream and left nothing: 500, and a warning that names the mend", async () => {
+  test("after middleware that consumed the stream and left nothing: 500, and a warning that names the fix", async () => {
     const service = createService();
     const app = make();
     app.use((request, _response, next) => void request.resume().on("end", next));
@@ -223,7 +223,7 @@ describe("Fastify 5", () => {
     expect(answer.headers).toMatchObject({ "x-seen": "yes", "content-type": "application/json", "content-length": String(answer.text.length) });
   });
 
-  test("after a hook that consumed the stream and left nothing: 500, and a warning that names the mend", async () => {
+  test("after a hook that consumed the stream and left nothing: 500, and a warning that names the fix", async () => {
     const service = createService();
     const app = fastify();
     open.push(app);
@@ -301,7 +301,7 @@ describe("fetch", () => {
     return new Request(`http://localhost${path ?? plain}`, { method, headers, body });
   };
 
-  test("a body that was read before is 500, and a warning that names the mend, which works", async () => {
+  test("a body that was read before is 500, and a warning that names the fix, which works", async () => {
     const service = createService();
     const handler = fetchHandler(service.verifier);
     const used = request(service);
@@ -318,7 +318,7 @@ describe("fetch", () => {
     expect((await fetchHandler(service.verifier)(locked)).status).toBe(500);
   });
 
-  test("Hono: after a middleware that read the body as JSON, with the mend", async () => {
+  test("Hono: after a middleware that read the body as JSON, with the fix", async () => {
     const service = createService();
     const handler = fetchHandler(service.verifier);
     const app = new Hono();
@@ -541,7 +541,7 @@ describe("node", () => {
   });
 });
 
-test.each(["api", "/api/", "/", "http://host/api"])("a prefix option of %o is a TypeError that names the option and the mend", (basePath) => {
+test.each(["api", "/api/", "/", "http://host/api"])("a prefix option of %o is a TypeError that names the option and the fix", (basePath) => {
   const { verifier } = createService();
   expect(() => nodeHandler(verifier, { basePath })).toThrow(/basePath must be empty or start with "\/"/);
   expect(() => fetchHandler(verifier, { basePath })).toThrow(TypeError);
@@ -549,7 +549,7 @@ test.each(["api", "/api/", "/", "http://host/api"])("a prefix option of %o is a 
   expect(() => nextHandlers(verifier, { basePath })).toThrow(TypeError);
 });
 
-test.each(["/v1", "/api/v1", "/receipts"])("a prefix of %o, which the paths have themselves, is a fault that says the mend", async (basePath) => {
+test.each(["/v1", "/api/v1", "/receipts"])("a prefix of %o, which the paths have themselves, is a fault that says the fix", async (basePath) => {
   const { verifier } = createService();
   const both = [verifier, verifier.receipts];
   const fault = new RegExp(`^phoneproof: (basePath|prefix) is "${basePath}", but the paths start with .* (leave it out|say "/api")$`);

@@ -116,7 +116,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
   it("where no time is left nobody is asked, and nothing paid", async () => {
     const one = source(verizon, 1);
     await expect(lookupChain([one.provider]).lookup(request, inTime(50))).rejects.toMatchObject({
-      message: "the time was over before all providers were asked",
+      message: "timed out before all providers were asked",
       price: 0,
     });
     expect(one.asked.times).toBe(0);
@@ -127,7 +127,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
     const looking = lookupChain([{ lookup: () => new Promise(() => {}) }]).lookup(request, { signal: abort.signal, timeLeft: 2000 });
     await soon();
     abort.abort();
-    await expect(looking).rejects.toThrow("the time of the lookup was over");
+    await expect(looking).rejects.toThrow("the lookup timed out");
   });
 
   it("one that throws before it answers, or something that is no error, is a failure like others", async () => {

@@ -223,7 +223,7 @@ describe("refusals, faults and garbage are never a guess", () => {
   });
 });
 
-describe("options are checked, and faults name the option and the mend", () => {
+describe("options are checked, and faults name the option and the fix", () => {
   it.each<[string, () => unknown, string]>([
     ["twilio without credentials", () => twilioLookup({} as never), "twilioLookup: option accountSid is missing"],
     ["twilio without a token", () => twilioLookup({ accountSid: "AC1" } as never), "twilioLookup: option authToken is missing"],

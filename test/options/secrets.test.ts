@@ -43,7 +43,7 @@ describe("secrets that sign callbacks", () => {
   const documented = `whsec_${"A".repeat(32)}`;
   const guessable = [`whsec_${"a".repeat(32)}`, `whsec_${Buffer.alloc(32, 7).toString("base64")}`, "whsec_changemechangemechangemechangeme"];
   const drawn = () => `whsec_${randomBytes(32).toString("base64")}`;
-  const mend = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
+  const fix = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
   const configured = (...webhookSecrets: string[]) => ({ customers: [{ ...customer(generateApiKey().key).customers[0], webhookSecrets }] });
   const called = (call: "create" | "update", ...webhookSecrets: string[]) => {
     try {
@@ -55,7 +55,7 @@ describe("secrets that sign callbacks", () => {
   };
 
   it("are refused where they stand in the documentation", () => {
-    const words = `webhookSecrets.1 is published in the documentation; ${mend}`;
+    const words = `webhookSecrets.1 is published in the documentation; ${fix}`;
     expect(faultOf(configured(drawn(), documented))).toBe(`phoneproof: customers.0.${words}`);
     expect([called("create", drawn(), documented), called("update", drawn(), documented)]).toEqual([words, words]);
   });
@@ -63,7 +63,7 @@ describe("secrets that sign callbacks", () => {
   it.each(guessable)("are refused in production where they can be guessed: %s", (secret) => {
     expect([faultOf(configured(secret)), called("create", secret)]).toEqual(["no fault", "no fault"]);
     vi.stubEnv("NODE_ENV", "production");
-    const words = `webhookSecrets.0 can be guessed, and NODE_ENV is production; ${mend}`;
+    const words = `webhookSecrets.0 can be guessed, and NODE_ENV is production; ${fix}`;
     expect(faultOf(configured(secret))).toBe(`phoneproof: customers.0.${words}`);
     expect([called("create", secret), called("update", secret)]).toEqual([words, words]);
   });

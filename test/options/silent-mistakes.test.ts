@@ -14,7 +14,7 @@ import { router } from "../../src/routing/router.js";
 import { neededOptions } from "../support/options.js";
 import { logger, setUp } from "../support/verifier.js";
 
-/** What people get wrong without noticing: each is a fault that names the path and the mend. */
+/** What people get wrong without noticing: each is a fault that names the path and the fix. */
 
 const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
 const digest = "0123456789abcdef".repeat(4);
@@ -84,7 +84,7 @@ describe("options that look right and are not", () => {
     [{ message: { text: "Code #{code}" } }, "message.text has #{code}, and phones would show the #: say {code}"],
     [{ message: { text: "Code {code}}" } }, "message.text has {code}}, and phones would show the }: say {code}"],
     [{ message: { text: "{code} or { Code }" } }, "message.text has { Code }, which phones would show unchanged: say {code}"],
-    [{ message: { text: "Code {otp}" } }, "message.text has {otp}, which phones would show unchanged: {code} is the only mark there is"],
+    [{ message: { text: "Code {otp}" } }, "message.text has {otp}, which phones would show unchanged: {code} is the only placeholder"],
     [{ message: { text: "{code}, for {{ minutes }} minutes" } }, "message.text has {{ minutes }}, which phones would show unchanged"],
     [{ message: { text: { default: "{code}", fr: "{code} pour {app.name}" } } }, "message.text.fr has {app.name}, which phones would show unchanged"],
     [
@@ -92,7 +92,7 @@ describe("options that look right and are not", () => {
       "message.registered.IN.text has {#var#}, which phones would show unchanged",
     ],
     [{ message: { text: { default: "{code}", fr: "Code : {{code}}" } } }, "message.text.fr has {{code}}"],
-    [{ message: { text: { default: "{code}", fr_FR: "{code}" } } }, "message.text.fr_FR is no BCP 47 tag: for French say fr"],
+    [{ message: { text: { default: "{code}", fr_FR: "{code}" } } }, "message.text.fr_FR is not a BCP 47 tag: for French say fr"],
     ...(
       [
         ["fr-JP", "for French say fr"],
@@ -105,12 +105,15 @@ describe("options that look right and are not", () => {
         ["jp", "for Japanese say ja"],
         ["eu", "leave it out, or choose it by message.locale"],
       ] as const
-    ).map(([key, mend]): [object, string] => [
+    ).map(([key, fix]): [object, string] => [
       { message: { text: { default: "{code}", [key]: "{code}" } } },
-      `message.text.${key} is never chosen (without message.locale it is the language most spoken in the number's country): ${mend}`,
+      `message.text.${key} is never chosen (without message.locale it is the language most spoken in the number's country): ${fix}`,
     ]),
-    [{ message: { text: { default: "{code}", "UK ": "{code}" } } }, "message.text.UK  is no BCP 47 tag: for English say en"],
-    [{ message: { text: { default: "{code}", français: "{code}" } } }, "message.text.français is no BCP 47 tag: leave it out, or choose it by message.locale"],
+    [{ message: { text: { default: "{code}", "UK ": "{code}" } } }, "message.text.UK  is not a BCP 47 tag: for English say en"],
+    [
+      { message: { text: { default: "{code}", français: "{code}" } } },
+      "message.text.français is not a BCP 47 tag: leave it out, or choose it by message.locale",
+    ],
     [{ message: { text: { default: "{code}", fr: "{code}", FR: "{code}" } } }, "message.text.FR is for the same language as message.text.fr: leave one out"],
     [
       { message: { locale: () => "fr-FR", text: { default: "{code}", fr_FR: "{code}", "fr-fr": "{code}" } } },
@@ -119,22 +122,22 @@ describe("options that look right and are not", () => {
     [{ message: { registered: { IN: { text: "{{code}} is your OTP" } } } }, "message.registered.IN.text has {{code}}"],
     ...["\n", "\r\n", " ", "\t", "\ufeff"].map((end): [object, string] => [
       customer(key + end),
-      "customers.0.keys.0 has white space around it, which no header carries",
+      "customers.0.keys.0 has white space around it, which headers do not keep",
     ]),
-    [customer(` ${key}`), "customers.0.keys.0 has white space around it, which no header carries: cut it off, for example with .trim()"],
+    [customer(` ${key}`), "customers.0.keys.0 has white space around it, which headers do not keep: remove it, for example with .trim()"],
     [customer(`${key}\n${key}`), "customers.0.keys.0 must be of printable ASCII characters: it is sent in a header"],
     [customer(`${key}\0`), "customers.0.keys.0 must be of printable ASCII characters"],
     [customer(`clé ${"k".repeat(40)}`), "customers.0.keys.0 must be of printable ASCII characters"],
     ...['"', "'", "`"].map((quote): [object, string] => [customer(quote + key + quote), "customers.0.keys.0 has quotes around it"]),
-    [customer(`Bearer ${key}`), "customers.0.keys.0 begins with Bearer: the header x-api-key holds the key alone, leave that out"],
+    [customer(`Bearer ${key}`), "customers.0.keys.0 begins with Bearer: the header x-api-key contains only the key, so leave that out"],
     ...[`${key},${otherKey}`, `${key}, ${otherKey}`, `${key};${otherKey}`, `${key} ${otherKey}`, `${key},`, `sha256:${digest},sha256:${digest}`].map(
-      (list): [object, string] => [customer(list), "customers.0.keys.0 is a list in one text: give each key an entry of its own"],
+      (list): [object, string] => [customer(list), "customers.0.keys.0 is several keys in one string: give each key its own entry"],
     ),
     [customer("k".repeat(513)), "customers.0.keys.0 must be at most 512 characters"],
     ...[`SHA256:${digest}`, `Sha256:${digest}`, `sha-256:${digest}`, `sha256=${digest}`, `sha256:${digest}0`, `SHA2-256(stdin)= ${digest}`, `${digest}  -`].map(
       (form): [object, string] => [
         customer(form),
-        "customers.0.keys.0 looks like a digest and would be taken for a key: write sha256:, in small letters, and 64 hexadecimal digits",
+        "customers.0.keys.0 looks like a digest but would be used as a key: write sha256:, in small letters, and 64 hexadecimal digits",
       ],
     ),
     [customer(otherKey, key.slice(0, -1) + (key.endsWith("a") ? "b" : "a")), "customers.0.keys.1 is mistyped: its last six characters are a checksum"],
@@ -261,7 +264,7 @@ describe("a sender whose receipts nobody takes", () => {
     return log.lines.map(({ level, fields, message }) => [level, fields, message]);
   };
 
-  it("is told of once, when the verifier is built, with the mend", () => {
+  it("is told of once, when the verifier is built, with the fix", () => {
     const words = expect.stringContaining("set receipts: { baseUrl, sources } and mount verifier.receipts, or give the sender receipts: false");
     expect(told({ sender: twilio() })).toEqual([["warn", { providers: ["twilio"] }, words]]);
     expect(told({ sender: router({ routes: [{ name: "a", sender: twilio() }] }) })).toEqual([["warn", { providers: ["twilio"] }, words]]);

@@ -130,7 +130,7 @@ describe("receipts: normalised, idempotent, out of order tolerated, a final stat
     const { verifier } = withReceipts();
     for (const receipt of [{}, { messageId: "77" }, { idSpace: "acme" }])
       await expect(verifier.settleReceipts([{ ...receipt, status: "delivered" }])).rejects.toThrow(
-        "receipts.0 names no message: give its reference, or messageId and idSpace",
+        "receipts.0 names no message: pass its reference, or messageId and idSpace",
       );
   });
 });

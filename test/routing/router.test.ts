@@ -319,7 +319,7 @@ describe("deadline", () => {
       clock.advance(4950);
       expect(await sending).toMatchObject({ outcome: "unknown", route: "b", reason: "no response in time" });
       const late = await sms.send(first(), { signal: new AbortController().signal, deadline: verifiers + 149, timeLeft: 149 });
-      expect(late).toMatchObject({ outcome: "rejected", reason: "not sent: the time for it was over" });
+      expect(late).toMatchObject({ outcome: "rejected", reason: "not sent: timed out" });
     }
     const back = sms.send(first(), clocked(clock));
     const { now } = clock;
@@ -522,15 +522,15 @@ it("an option that is explicitly undefined is as if left out", () => {
   expect(expected.routes[0]!.sender).toBe(plain.sender);
 });
 
-describe("options: a fault at construction names the option and the mend", () => {
+describe("options: a fault at construction names the option and the fix", () => {
   const good = route("a", double());
   const cases: [options: unknown, fault: string | RegExp][] = [
     [undefined, /^router: options must be \{ routes/],
     [{ routes: [] }, "router: routes must hold at least one route"],
-    [{ routes: [good, { ...good }] }, 'router: routes.1.name is "a", as is routes.0.name: give each route a name of its own'],
+    [{ routes: [good, { ...good }] }, 'router: routes.1.name is "a", as is routes.0.name: give each route its own name'],
     [{ routes: [{ ...good, name: "" }] }, /routes\.0\.name must be 1 to 64 letters/],
     [{ routes: [{ ...good, sender: {} }] }, /routes\.0\.sender must be an SMS sender: an object with the methods send/],
-    [{ routes: [{ ...good, countries: [] }] }, "router: routes.0.countries must not be empty: leave it out for a route that takes all"],
+    [{ routes: [{ ...good, countries: [] }] }, "router: routes.0.countries must not be empty: leave it out for a route that takes every number"],
     [{ routes: [{ ...good, countries: ["fr"] }] }, /routes\.0\.countries\.0 must be an ISO 3166-1 alpha-2 code in capitals/],
     [{ routes: [{ ...good, countries: "FR" }] }, /routes\.0\.countries must be "all" or a list/],
     [{ routes: [{ ...good, prefixes: ["33"] }] }, /routes\.0\.prefixes\.0 must be the beginning of a number/],

@@ -339,7 +339,7 @@ it("does not confirm what is not signed, or old; asks SNS to come again when the
   expect(await source.read(signSns(confirmation(confirmUrl), { at: now }), now)).toMatchObject({ receipts: [], reply: { status: 503 } });
 });
 
-it("takes note of the end of a subscription, and refuses raw delivery with the mend", async () => {
+it("takes note of the end of a subscription, and refuses raw delivery with the fix", async () => {
   const { source } = sns(() => new Response(snsCertificate));
   expect(await source.read(signSns({ ...confirmation(confirmUrl), Type: "UnsubscribeConfirmation" }, { at: now }), now)).toEqual({ receipts: [] });
   expect(await source.read(aReceipt({ body: event }), now)).toEqual({ refused: "malformed", reason: expect.stringContaining("raw message delivery") });

@@ -122,7 +122,7 @@ describe("`extra` per country or message", () => {
   });
 
   it("what is no record is told at construction", () => {
-    for (const extra of ["x", 7, [], null]) expect(() => senders["plivo"]!({ extra })).toThrow(/option extra is no record of fields/);
+    for (const extra of ["x", 7, [], null]) expect(() => senders["plivo"]!({ extra })).toThrow(/option extra is not an object of fields/);
   });
 });
 
@@ -281,7 +281,7 @@ describe("conversion told back to carriers that ask for it, off the request path
   it.each(names.filter((name) => !["twilio", "vonage", "aws", "infobip", "sinch", "plivo"].includes(name)))(
     "%s: does not listen, which is told at construction",
     (name) => {
-      expect(() => senders[name]!({ conversions: true })).toThrow(/option conversions has no meaning: this carrier does not listen to them/);
+      expect(() => senders[name]!({ conversions: true })).toThrow(/option conversions has no effect: this carrier takes no conversions/);
     },
   );
 

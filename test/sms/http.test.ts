@@ -60,7 +60,7 @@ it("a header value that cannot be sent is rejected, not unknown, and nothing goe
     const sender = httpSender({ url: "https://sms.example/send?t={text}", headers, fetch });
     expect(await sender.send(awkward, inTime())).toMatchObject({
       outcome: "rejected",
-      reason: expect.stringMatching(/^not sent: the request could not be made: the header x-\S+ holds what no header can/),
+      reason: expect.stringMatching(/^not sent: the request could not be made: the header x-\S+ has a value that no header can have/),
     });
   }
   expect(sent).toEqual([]);
@@ -145,8 +145,8 @@ it.each<[HttpSenderOptions, RegExp]>([
   [{ url: "https://sms.example/", method: "GET", form: { a: "{text}" } }, /option method GET takes no body/],
   [{ url: "https://sms.example/?t={text}&f={from}" }, /option from is missing, and the template has \{from\} in it/],
   [{ url: "https://sms.example/?t={text}", from: "ACME" }, /option from is not used/],
-  [{ url: "https://sms.example/?t={text}", accepted: "ok" as never }, /option accepted is no test/],
-  [{ url: "https://sms.example/?t={text}", rejected: { path: "a" } as never }, /option rejected is no test/],
+  [{ url: "https://sms.example/?t={text}", accepted: "ok" as never }, /option accepted is not a test/],
+  [{ url: "https://sms.example/?t={text}", rejected: { path: "a" } as never }, /option rejected is not a test/],
   [{ url: "https://sms.example/?t={text}", messageId: "" }, /option messageId must be a non-empty string/],
   [{ url: "https://sms.example/?t={text}", timeout: -1 }, /option timeout/],
 ])("a fault in the options is told at construction: %j", (options, message) => {

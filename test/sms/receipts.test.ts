@@ -751,7 +751,7 @@ it.each<[string, () => unknown, RegExp]>([
   ["http", () => httpReceipts({ secret: [], statuses: { a: "delivered" } }), /option secret is an empty list/],
   ["http", () => httpReceipts({ statuses: {} }), /option statuses is missing/],
   ["http", () => httpReceipts({ provider: "My Carrier", statuses: { a: "delivered" } }), /option provider must be lower-case letters/],
-])("%s: a fault in the options is told at construction, with the mend", (_, make, message) => {
+])("%s: a fault in the options is told at construction, with the fix", (_, make, message) => {
   expect(make).toThrow(TypeError);
   expect(make).toThrow(message);
 });

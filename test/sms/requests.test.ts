@@ -327,7 +327,7 @@ it.each<[string, () => unknown, RegExp]>([
   ["infobip", () => infobipSender({ baseUrl: "https://x.api.infobip.com", from: "x" } as never), /option apiKey is missing/],
   ["telnyx", () => telnyxSender({ apiKey: "k" }), /^telnyxSender: option from is missing/],
   ["africastalking", () => africasTalkingSender({ apiKey: "k" } as never), /^africasTalkingSender: option username is missing/],
-])("%s: a fault in the options is told at construction, with the mend", (_, make, message) => {
+])("%s: a fault in the options is told at construction, with the fix", (_, make, message) => {
   expect(make).toThrow(TypeError);
   expect(make).toThrow(message);
 });

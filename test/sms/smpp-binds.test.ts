@@ -130,7 +130,7 @@ describe("a message centre that does not take a transceiver", () => {
     ["ESME_RINVCMDID", 0x03],
     ["ESME_RINVBNDSTS", 0x04],
     ["ESME_RBINDFAIL", 0x0d],
-  ])("refuses it with %s: status, log and outcome name the option `bindType` and its mend", async (name, command_status) => {
+  ])("refuses it with %s: status, log and outcome name the option `bindType` and its fix", async (name, command_status) => {
     const { peer, sender, send, log } = await openBench();
     peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response({ command_status })));
     const said = expect.stringMatching(new RegExp(`rejected the bind as transceiver with ${name}.*bindType, for it may take "transmitter\\+receiver" alone`));

@@ -236,13 +236,13 @@ describe("framing", () => {
     );
   });
 
-  it.each([0, 15, 70_001, 0xffffffff])("a length of %i is a fault, after the PDUs before it", (length) => {
+  it.each([0, 15, 70_001, 0xffffffff])("a length of %i is a problem, after the PDUs before it", (length) => {
     const good = encodePdu({ command: 0x15, status: 0, sequence: 1, body: cString("") });
     const bad = Buffer.alloc(4);
     bad.writeUInt32BE(length);
-    const { pdus, fault } = pduReader()(Buffer.concat([good, bad]));
+    const { pdus, problem } = pduReader()(Buffer.concat([good, bad]));
     expect(pdus).toHaveLength(1);
-    expect(fault).toContain(String(length));
+    expect(problem).toContain(String(length));
   });
 
   it("the longest PDU that a peer can send is taken", () => {

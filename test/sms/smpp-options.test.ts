@@ -4,7 +4,7 @@ import { aMessage, stoppedClock } from "../support/smpp.js";
 
 const good = { host: "127.0.0.1", systemId: "me", password: "secret" };
 
-describe("options that cannot work are told at construction, with the mend", () => {
+describe("options that cannot work are told at construction, with the fix", () => {
   it("none at all", () => {
     expect(() => smppSender(undefined as unknown as SmppOptions)).toThrow("smppSender({ host, systemId, password })");
   });
@@ -66,10 +66,10 @@ describe("options that cannot work are told at construction, with the mend", () 
     ["receiptOffset", "CET", '"+05:30"'],
     ["logger", {}, "info, warn and error"],
     ["clock", {}, "now and after"],
-  ])("%s: %j", (name, value, mend) => {
+  ])("%s: %j", (name, value, fix) => {
     const build = () => smppSender({ ...good, [name.split(".")[0] as string]: value } as SmppOptions);
     expect(build).toThrow(`option \`${name}\` must be`);
-    expect(build).toThrow(mend);
+    expect(build).toThrow(fix);
     if (name === "password" && typeof value === "string") expect(build).not.toThrow(value);
   });
 });

@@ -31,7 +31,7 @@ it("the sender's own timeout ends the wait before the send's deadline", async ()
 it("a message whose time is over before it starts is not sent", async () => {
   const { url, requests } = await start("accepts");
   const outcome = await twilioSender({ ...twilioOptions, baseUrl: url }).send(aMessage(), { signal: AbortSignal.abort(), deadline: 0, timeLeft: 0 });
-  expect(outcome).toEqual({ outcome: "rejected", reason: "not sent: the time for it was over" });
+  expect(outcome).toEqual({ outcome: "rejected", reason: "not sent: timed out" });
   expect(requests).toEqual([]);
 });
 

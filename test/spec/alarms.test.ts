@@ -107,8 +107,8 @@ describe("signals: shadow by default (docs/contract.md#spam-signals)", () => {
   };
 
   it.each([
-    [{ device_type: "ANDROID", device_id: apple }, "signals shadow: device_id has the form of an iOS device's, device_type is ANDROID"],
-    [{ device_type: "IOS", device_id: android }, "signals shadow: device_id has not the form of an iOS device's but of an Android one's, device_type is IOS"],
+    [{ device_type: "ANDROID", device_id: apple }, "signals shadow: device_id looks like an iOS device's, device_type is ANDROID"],
+    [{ device_type: "IOS", device_id: android }, "signals shadow: device_id does not look like an iOS device's but of an Android one's, device_type is IOS"],
     [{ device_type: "ANDROID", device_id: android }, undefined],
     [{ device_type: "IOS", device_id: apple }, undefined],
     [{ device_type: "WEB", device_id: "anything" }, undefined],

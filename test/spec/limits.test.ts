@@ -305,7 +305,7 @@ describe("guess budget, tested when the verifier is built and for every customer
     expect(build({ policy: { codeLength: 4, checks: 1, limits: { perNumber: [{ limit: 1, window: 86_400 }] } } })).not.toThrow();
   });
 
-  it("every mend that the message names does pass", () => {
+  it("every fix that the message names does pass", () => {
     expect(build({ policy: { codeLength: 5, checks: 1 } })).not.toThrow();
     expect(build({ policy: { codeLength: 5, limits: { perNumber: [{ limit: 2, window: 86_400 }] } } })).not.toThrow();
   });

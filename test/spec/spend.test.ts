@@ -197,7 +197,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
   });
 });
 
-describe("a ceiling that cannot be kept is a fault at construction, naming option and mend", () => {
+describe("a ceiling that cannot be kept is a fault at construction, naming option and fix", () => {
   const ceiling = { limits: { spend: [{ amount: 1, per: "day" as const }] } };
   const priced = { name: "a", sender: inbox(), price: 1 };
   const cases: [what: string, options: Partial<VerifierOptions>, fault: RegExp][] = [

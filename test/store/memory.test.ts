@@ -77,7 +77,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
   test("without a name it is refused in a server of Next.js, whose bundles would each have one, and the message says what to do", () => {
     vi.stubEnv("NEXT_RUNTIME", "nodejs");
     try {
-      expect(() => memoryStore()).toThrow('Give it a name, by which they share one: memoryStore({ name: "verifier" }).');
+      expect(() => memoryStore()).toThrow('Give the store a name, so that they share it: memoryStore({ name: "verifier" }).');
       expect(() => memoryStore({ name: randomUUID() })).not.toThrow();
     } finally {
       vi.unstubAllEnvs();
@@ -109,9 +109,9 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
     const name = randomUUID();
     memoryStore({ name, maxRecords: 5 });
     expect(() => memoryStore({ name, maxRecords: 6 })).toThrow(
-      `memoryStore "${name}" exists in this process with maxRecords 5, and 6 is asked for now. Use one maxRecords`,
+      `memoryStore "${name}" exists in this process with maxRecords 5, and 6 is requested now. Use the same maxRecords`,
     );
-    expect(() => memoryStore({ name })).toThrow("and 100000 is asked for now");
+    expect(() => memoryStore({ name })).toThrow("and 100000 is requested now");
     expect(() => memoryStore({ name, maxRecords: 5 })).not.toThrow();
   });
 
@@ -128,7 +128,7 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     for (const each of [first, second]) expect(await store.commit({ record: each })).toEqual(done);
     clock.now += minute - 1;
     await expect(store.commit({ record: third, claims: [member(window, "a")] })).rejects.toThrow(
-      /is full: it keeps at most 2 authentications with maxRecords 2.*Raise maxRecords/,
+      /is full: it holds at most 2 authentications with maxRecords 2.*Raise maxRecords/,
     );
     expect(await find(store, third)).toBeUndefined();
     expect(await held(store, window)).toBe(0);
@@ -148,7 +148,7 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
   test("sixteen members of windows, parts of sums and counters are kept for each record, and the record goes with what it claims", async () => {
     const { store, clock } = own(1);
     const [window, other] = [`${randomUUID()}:a`, `${randomUUID()}:s`];
-    const full = "it keeps at most 16 members of windows, parts of sums and counters with maxRecords 1";
+    const full = "it holds at most 16 members of windows, parts of sums and counters with maxRecords 1";
     const tally = (counter: string) => store.tally([{ counter, by: 2, now: start, keepUntil: start + minute }], [counter]);
     for (let i = 0; i < 14; i++) expect(await store.commit({ claims: [member(window, `member ${i}`)] })).toMatchObject({ done: true });
     expect(await store.commit({ claims: [sum(other, 5)] })).toMatchObject({ counts: [5] });
@@ -195,7 +195,7 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     const put = (key: string, value: string) => store.put(key, value, { now: start, keepUntil: start + minute });
     await put("a", "1");
     await put("a", "2");
-    await expect(put("b", "1")).rejects.toThrow("it keeps at most 1 values");
+    await expect(put("b", "1")).rejects.toThrow("it holds at most 1 values");
     expect(await store.get("a")).toBe("2");
     clock.now += minute + lag;
     await put("b", "1");

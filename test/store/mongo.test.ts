@@ -101,7 +101,7 @@ describe("the options of mongoStore", () => {
     "a function": () => client.db("x"),
   };
 
-  it.each(Object.keys(wrong))("%s for `db` is a TypeError that names the option and the mend", (name) => {
+  it.each(Object.keys(wrong))("%s for `db` is a TypeError that names the option and the fix", (name) => {
     const build = () => mongoStore({ db: wrong[name] as MongoDb });
     expect(build).toThrow(TypeError);
     expect(build).toThrow(/option `db`.*client\.db\(\)/);

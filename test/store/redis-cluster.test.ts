@@ -80,7 +80,7 @@ describe.runIf(installed)("on a cluster", () => {
       await close();
     });
 
-    it("that is not said to be one, an error says so; `cluster: true` mends it", async () => {
+    it("that is not said to be one, an error says so; `cluster: true` fixes it", async () => {
       const { client, close } = await connect();
       const { run } = recognise(client);
       const { customer, ...record } = aRecord();

@@ -43,15 +43,15 @@ function aWeight(sum: string, change: Partial<SumClaim> = {}): SumClaim {
 
 const done = (counts: number[] = [], asked: number[] = []) => ({ done: true, counts, asked });
 
-describe("options that cannot work are told at construction, with the mend", () => {
+describe("options that cannot work are told at construction, with the fix", () => {
   it.each([
     ["nothing", undefined, "fromUpstash"],
     ["an object that is no client", { get() {} }, "fromUpstash"],
     ["a mongodb client", { db() {}, connect() {} }, "fromUpstash"],
     ["a client that was not awaited", Promise.resolve({}), "await it"],
-  ])("client: %s", (_, client, mend) => {
+  ])("client: %s", (_, client, fix) => {
     expect(() => redisStore({ client: client as unknown as RedisClient })).toThrow(/option `client`/);
-    expect(() => redisStore({ client: client as unknown as RedisClient })).toThrow(mend);
+    expect(() => redisStore({ client: client as unknown as RedisClient })).toThrow(fix);
   });
 
   it.each([

@@ -267,7 +267,7 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
     const store = sqliteStore({ database: own, busyTimeout: 20 });
     await store.get("key");
     own.exec("BEGIN");
-    expect(await refusal(store)).toMatch(/the database has a transaction open \(.*\): give the store a handle of its own/);
+    expect(await refusal(store)).toMatch(/the database has a transaction open \(.*\): give the store its own handle/);
     own.exec("ROLLBACK");
   });
 

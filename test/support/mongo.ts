@@ -44,9 +44,9 @@ export async function ownMongoServer(suite: string): Promise<OwnMongoServer | un
     server = await start();
   } catch (cause) {
     const why = (cause as Error).message.split("\n")[0];
-    const mend =
+    const fix =
       "mongodb-memory-server downloads one where it can; else set MONGOMS_SYSTEM_BINARY to a mongod, or MONGODB_URL to a server that may be filled with test data";
-    const message = `no MongoDB server could be started: ${suite} cannot run (${why}). ${mend}`;
+    const message = `no MongoDB server could be started: ${suite} cannot run (${why}). ${fix}`;
     if (process.env["CI"] === "true") throw new Error(message, { cause });
     console.warn(`SKIPPED: ${message}`);
     return undefined;

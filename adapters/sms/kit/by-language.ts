@@ -15,18 +15,18 @@ export function forLanguage<T>(map: ReadonlyMap<string, T>, { locale, country }:
 }
 
 /** @throws TypeError unless it is a text, or a map of texts by language with `default`. */
-export function openByLanguage(sender: string, option: string, value: ByLanguage | undefined, mend: string): (message: CodeMessage) => string {
+export function openByLanguage(sender: string, option: string, value: ByLanguage | undefined, fix: string): (message: CodeMessage) => string {
   if (typeof value !== "object" || value === null) {
-    const one = requireText(sender, option, value, mend);
+    const one = requireText(sender, option, value, fix);
     return () => one;
   }
   const entries = Object.entries(value).map(([tag, text]) => {
-    if (!/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(tag)) throw optionError(sender, `${option}.${tag}`, "is not a language tag such as fr or pt-BR", mend);
-    return [sameTag(tag), requireText(sender, `${option}.${tag}`, text, mend)] as const;
+    if (!/^[A-Za-z]{2,8}([-_][A-Za-z0-9]{1,8})*$/.test(tag)) throw optionError(sender, `${option}.${tag}`, "is not a language tag such as fr or pt-BR", fix);
+    return [sameTag(tag), requireText(sender, `${option}.${tag}`, text, fix)] as const;
   });
   const map = new Map(entries);
   const rest = map.get("default");
-  if (rest === undefined) throw optionError(sender, `${option}.default`, "is missing", mend);
+  if (rest === undefined) throw optionError(sender, `${option}.default`, "is missing", fix);
   // The default names its language too, where values are language codes.
   const own = /^[a-z]{2,3}([-_][A-Za-z0-9]{2,8})*$/.test(rest) ? sameTag(rest).split("-")[0] : undefined;
   const isOwn = (tag: string) => !map.has(sameTag(tag)) && sameTag(tag).split("-")[0] === own;

@@ -44,7 +44,7 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   /** Whether an error code means that the number is not on this channel. Default: none does. */
   readonly unreachable?: (code: string) => boolean;
   /** A documented, free request that sends nothing and needs the credentials. Default: none. */
-  credentials?(told: { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
+  credentials?(context: { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
   /**
    * Whether an error code means, at any status outside 200 to 299, that the credentials are invalid. 401 always means
    * so.
@@ -59,7 +59,7 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
    * With the option `conversions`: reports to the carrier that the code of its message was entered. Default: not
    * supported.
    */
-  conversion?(messageId: string, told: { readonly baseUrl: string; readonly now: number }): CarrierRequest | Promise<CarrierRequest>;
+  conversion?(messageId: string, context: { readonly baseUrl: string; readonly now: number }): CarrierRequest | Promise<CarrierRequest>;
 }
 
 /** Maximum number of concurrent conversion reports; further ones are dropped. */
@@ -85,8 +85,7 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
   const { conversion } = api;
   const wantsConversions = requireFlag(name, "conversions", options.conversions) === true;
   const tells = wantsConversions && conversion !== undefined;
-  if (wantsConversions && conversion === undefined)
-    throw optionError(name, "conversions", "has no meaning: this carrier does not listen to them", "Leave it out.");
+  if (wantsConversions && conversion === undefined) throw optionError(name, "conversions", "has no effect: this carrier takes no conversions", "Leave it out.");
   let telling = 0;
 
   const sender = framedSender<V>(name, options, {

@@ -12,19 +12,19 @@ export type Fields<V = unknown> = Readonly<Record<string, V>>;
  */
 export type Extra<V = unknown> = Fields<V> | ByCountry<Fields<V>> | ((message: CodeMessage) => Fields<V> | undefined);
 
-const mend = 'Pass for example { field: "value" }, { IN: { field: "value" } } or a function of the message.';
+const fix = 'Pass for example { field: "value" }, { IN: { field: "value" } } or a function of the message.';
 
 /** @throws TypeError unless it is a record, a map of records by country, or a function. */
 export function openExtra<V>(sender: string, extra: Extra<V> | undefined): (message: CodeMessage) => Fields<V> {
   if (extra === undefined) return () => ({});
   if (typeof extra === "function") return (message) => extra(message) ?? {};
-  if (!isRecord(extra)) throw optionError(sender, "extra", "is no record of fields", mend);
+  if (!isRecord(extra)) throw optionError(sender, "extra", "is not an object of fields", fix);
   const entries = Object.entries(extra);
   const isByCountry = entries.length > 0 && entries.every(([key, value]) => /^([A-Z]{2,3}|default)$/.test(key) && isRecord(value));
   if (!isByCountry) return () => extra as Fields<V>;
   for (const [country] of entries) {
-    const fault = countryKeyError(country);
-    if (fault !== undefined) throw optionError(sender, `extra.${country}`, fault, mend);
+    const problem = countryKeyError(country);
+    if (problem !== undefined) throw optionError(sender, `extra.${country}`, problem, fix);
   }
   const byCountry = new Map(entries as [string, Fields<V>][]);
   return (message) => forCountry(byCountry, message) ?? {};

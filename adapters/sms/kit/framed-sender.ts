@@ -91,7 +91,7 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
     ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider], ...(confirms(frame.channel) && { confirms: true }) }),
     reaches: (country) => other || senders?.has(country) !== false,
     async send(sent, context) {
-      if (context.signal.aborted) return notSent("the time for it was over");
+      if (context.signal.aborted) return notSent("timed out");
       const prepared = prepare(sent, context);
       return discreet("outcome" in prepared ? prepared : await frame.hand(prepared.message, prepared.made, context), sent);
     },

@@ -128,11 +128,11 @@ const shortestSecret = 16;
  * @throws TypeError for a missing or guessable secret.
  */
 export function openUrlSecret(source: string, secret: string | readonly string[] | undefined): (request: ReceiptRequest) => boolean {
-  const mend = "Make one with `openssl rand -hex 24`, and set the carrier's dashboard to https://…/receipts/<provider>?key=<secret>.";
-  const secrets = openSecrets(source, "secret", secret, mend);
+  const fix = "Make one with `openssl rand -hex 24`, and set the carrier's dashboard to https://…/receipts/<provider>?key=<secret>.";
+  const secrets = openSecrets(source, "secret", secret, fix);
   for (const one of secrets)
     if (one.length < shortestSecret || !/^[\w.~-]+$/.test(one))
-      throw optionError(source, "secret", `must be ${shortestSecret} or more letters, digits, -, ., _ or ~, because it is part of a URL`, mend);
+      throw optionError(source, "secret", `must be ${shortestSecret} or more letters, digits, -, ., _ or ~, because it is part of a URL`, fix);
   return ({ url }) => {
     const given = URL.canParse(url) ? new URL(url).searchParams.get("key") : null;
     return given !== null && secrets.some((one) => sameText(one, given));
@@ -140,8 +140,8 @@ export function openUrlSecret(source: string, secret: string | readonly string[]
 }
 
 /** One secret, or several for rotation. @throws TypeError if there is none. */
-export function openSecrets(source: string, option: string, secrets: string | readonly string[] | undefined, mend: string): readonly string[] {
+export function openSecrets(source: string, option: string, secrets: string | readonly string[] | undefined, fix: string): readonly string[] {
   const list = typeof secrets === "string" || secrets === undefined ? [secrets] : secrets;
-  if (list.length === 0) throw optionError(source, option, "is an empty list", mend);
-  return list.map((secret) => requireText(source, option, secret, mend));
+  if (list.length === 0) throw optionError(source, option, "is an empty list", fix);
+  return list.map((secret) => requireText(source, option, secret, fix));
 }

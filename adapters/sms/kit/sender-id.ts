@@ -24,11 +24,11 @@ export interface Senders {
  * @throws TypeError if `from` is not a usable sender.
  */
 export function openSenderId(sender: string, from: SenderId, anyForm = false): Senders {
-  const mend = 'Pass a sender id or number, a map such as { GB: "ACME", default: "+15005550006" }, or a function of the message.';
+  const fix = 'Pass a sender id or number, a map such as { GB: "ACME", default: "+15005550006" }, or a function of the message.';
   const read = (option: string, id: unknown): string => {
-    const text = requireText(sender, option, id, mend);
-    const fault = anyForm ? undefined : faultIn(text);
-    if (fault !== undefined) throw optionError(sender, option, fault, "Pass one that phones can show.");
+    const text = requireText(sender, option, id, fix);
+    const problem = anyForm ? undefined : faultIn(text);
+    if (problem !== undefined) throw optionError(sender, option, problem, "Pass one that phones can show.");
     return text;
   };
   if (typeof from === "function") {
@@ -43,12 +43,12 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
     return { of: () => one, has: () => true };
   }
   if (typeof from !== "object" || from === null)
-    throw optionError(sender, "from", from === undefined ? "is missing" : "is neither text, a map nor a function", mend);
+    throw optionError(sender, "from", from === undefined ? "is missing" : "is neither text, a map nor a function", fix);
   const byCountry = new Map(Object.entries(from));
-  if (byCountry.size === 0) throw optionError(sender, "from", "is an empty map", mend);
+  if (byCountry.size === 0) throw optionError(sender, "from", "is an empty map", fix);
   for (const [country, id] of byCountry) {
-    const fault = countryKeyError(country);
-    if (fault !== undefined) throw optionError(sender, `from.${country}`, fault, mend);
+    const problem = countryKeyError(country);
+    if (problem !== undefined) throw optionError(sender, `from.${country}`, problem, fix);
     read(`from.${country}`, id);
   }
   return { of: (message) => forCountry(byCountry, message), has: (country) => byCountry.has(country) || byCountry.has("default") };

@@ -24,7 +24,7 @@ export function readTwilioRequest(request: ReceiptRequest, tokens: readonly stri
   );
   if (!authentic)
     return badSignature(
-      "X-Twilio-Signature is not that of this URL and body: is the public URL the exact one that Twilio was given, and authToken the primary one?",
+      "X-Twilio-Signature does not match this URL and body: is the public URL the exact one that Twilio was given, and authToken the primary one?",
     );
   if (bodyHash !== null && !sameText(bodyHash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
   return form;

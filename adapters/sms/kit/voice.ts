@@ -44,12 +44,12 @@ export function openPressKey(name: string, { pressKey, receipts }: Pick<VoiceOpt
 
 /** Limits a sender to its countries. @throws TypeError unless it is a list of countries. */
 export function withinCountries(name: string, countries: readonly CountryCode[] | undefined, sender: SmsSender): SmsSender {
-  const mend = 'Pass the only countries to call, such as ["FR", "DE"].';
+  const fix = 'Pass the only countries to call, such as ["FR", "DE"].';
   if (!Array.isArray(countries) || countries.length === 0)
-    throw optionError(name, "countries", countries === undefined ? "is missing" : "is not a list of countries", mend);
+    throw optionError(name, "countries", countries === undefined ? "is missing" : "is not a list of countries", fix);
   for (const [at, country] of countries.entries()) {
-    const fault = typeof country === "string" ? countryError(country) : "is no text";
-    if (fault !== undefined) throw optionError(name, `countries.${at}`, fault, mend);
+    const problem = typeof country === "string" ? countryError(country) : "is not a string";
+    if (problem !== undefined) throw optionError(name, `countries.${at}`, problem, fix);
   }
   const allowed: ReadonlySet<string> = new Set(countries);
   return {
@@ -57,7 +57,7 @@ export function withinCountries(name: string, countries: readonly CountryCode[] 
     reaches: (country) => allowed.has(country) && sender.reaches?.(country) !== false,
     callsFixedLines: (country) => country !== undefined && allowed.has(country),
     send: async (message, context) => {
-      if (message.code === "") return notSent("there is no code to say");
+      if (message.code === "") return notSent("there is no code to speak");
       return message.country !== undefined && allowed.has(message.country)
         ? sender.send(message, context)
         : notSent(`option countries does not list ${message.country ?? "numbers without a country"}`);

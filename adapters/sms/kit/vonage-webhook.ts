@@ -17,8 +17,8 @@ export interface VonageWebhooks {
 
 /** @throws TypeError for a missing secret and an invalid tolerance. */
 export function openWebhooks(name: string, { signatureSecret, tolerance }: VonageWebhookOptions): VonageWebhooks {
-  const mend = "Pass the signature secret of the Vonage dashboard (API settings); it is not the API secret.";
-  return { secrets: openSecrets(name, "signatureSecret", signatureSecret, mend), tolerance: openTolerance(name, tolerance, 300) };
+  const fix = "Pass the signature secret of the Vonage dashboard (API settings); it is not the API secret.";
+  return { secrets: openSecrets(name, "signatureSecret", signatureSecret, fix), tolerance: openTolerance(name, tolerance, 300) };
 }
 
 /** Why a request is not an authentic webhook of Vonage; undefined if it is one. */

@@ -36,7 +36,7 @@ export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind):
       : typeof from === "object"
         ? Object.entries(from).map(([key, id]) => [`from.${key}`, id] as const)
         : [];
-  for (const [option, text] of fixed) if (addressOf(text) === undefined) throw new Error(`smppSender: option \`${option}\` ${mend}`);
+  for (const [option, text] of fixed) if (addressOf(text) === undefined) throw new Error(`smppSender: option \`${option}\` ${fix}`);
 
   return {
     has: senders.has,
@@ -48,12 +48,12 @@ export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind):
         return `the option \`from\` failed: ${failureOf(error)}`;
       }
       if (text === undefined) return `the option \`from\` names no sender for ${message.country ?? "a number without a country"}`;
-      return addressOf(text) ?? `what the function \`from\` answers ${mend}`;
+      return addressOf(text) ?? `function \`from\` returned a sender that ${fix}`;
     },
   };
 }
 
-const mend =
+const fix =
   "must be + and up to 15 digits, a short code of up to 8 digits, or a name of up to 11 ASCII characters with a letter in it: give one of these, or leave it out";
 
 /**

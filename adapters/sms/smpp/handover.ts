@@ -77,7 +77,7 @@ export function handover(settings: Settings, link: Link, answered: () => void): 
     if (link.state === "refused") return link.failure as string;
     if (submits.paused) return "the SMPP peer throttles";
     if (link.state !== "bound") return `no bind with the SMPP peer before the deadline${link.failure === undefined ? "" : `: ${link.failure}`}`;
-    if (submits.outstanding < submits.size) return "no turn before the deadline: more messages wait than the option messagesPerSecond lets go";
+    if (submits.outstanding < submits.size) return "no turn before the deadline: more messages are waiting than option messagesPerSecond allows";
     return `no room before the deadline: the window of ${submits.size} unanswered messages stayed full`;
   }
 

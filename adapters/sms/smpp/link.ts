@@ -37,8 +37,8 @@ const wrongRole: readonly number[] = [statuses.invalidCommand, statuses.invalidB
 
 function refusedWith(status: number, role: BindRole): string {
   const other = role === "transceiver" ? "transmitter+receiver" : "transceiver";
-  const mend = wrongRole.includes(status) ? `; and bindType, for it may take "${other}" alone` : "";
-  return `the peer rejected the bind as ${role} with ${statusName(status)}: check the options systemId, password and systemType${mend}`;
+  const fix = wrongRole.includes(status) ? `; and bindType, for it may take "${other}" alone` : "";
+  return `the peer rejected the bind as ${role} with ${statusName(status)}: check the options systemId, password and systemType${fix}`;
 }
 
 /** `changed` is called after each change of `state`. */

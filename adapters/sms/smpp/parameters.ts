@@ -48,13 +48,13 @@ export function openParameters(option: SmppParameters | undefined): ParametersOf
     } catch (error) {
       return `the option \`parameters\` failed: ${failureOf(error)}`;
     }
-    if (parameters !== undefined && !areParameters(parameters)) return `what the function \`parameters\` answers must be ${mend}`;
+    if (parameters !== undefined && !areParameters(parameters)) return `the result of function \`parameters\` must be ${fix}`;
     for (const { tag, value } of parameters ?? []) octets.set(tag, octetsOf(value));
     return octets;
   };
 }
 
-const mend =
+const fix =
   "a list of { tag, value } with a tag from 0 to 0xFFFF that the sender does not write itself, and a text of Latin-1 characters or a Uint8Array, of at most 65535 octets";
 
 function chooser(option: SmppParameters | undefined): (message: CodeMessage) => readonly SmppParameter[] | undefined {
@@ -62,12 +62,12 @@ function chooser(option: SmppParameters | undefined): (message: CodeMessage) => 
   if (typeof option === "function") return option;
   if (areParameters(option)) return () => option;
   if (typeof option !== "object" || option === null || Array.isArray(option))
-    throw new Error(`smppSender: option \`parameters\` must be ${mend}; or such a list for each country; or a function of the message`);
+    throw new Error(`smppSender: option \`parameters\` must be ${fix}; or such a list for each country; or a function of the message`);
   const byCountry = new Map(Object.entries(option as ByCountry<readonly SmppParameter[]>));
   for (const [country, parameters] of byCountry) {
-    const fault = countryKeyError(country);
-    if (fault !== undefined) throw new Error(`smppSender: option \`parameters.${country}\` ${fault}`);
-    if (!areParameters(parameters)) throw new Error(`smppSender: option \`parameters.${country}\` must be ${mend}`);
+    const problem = countryKeyError(country);
+    if (problem !== undefined) throw new Error(`smppSender: option \`parameters.${country}\` ${problem}`);
+    if (!areParameters(parameters)) throw new Error(`smppSender: option \`parameters.${country}\` must be ${fix}`);
   }
   return (message) => forCountry(byCountry, message);
 }

@@ -52,15 +52,15 @@ export function encodePdu({ command, status, sequence, body }: Pdu): Buffer {
   return pdu;
 }
 
-/** Splits a byte stream into PDUs, however it is chunked. A `fault` is permanent: the start of the next PDU is lost. */
-export function pduReader(): (chunk: Buffer) => { readonly pdus: readonly Pdu[]; readonly fault?: string } {
+/** Splits a byte stream into PDUs, however it is chunked. A `problem` is permanent: the start of the next PDU is lost. */
+export function pduReader(): (chunk: Buffer) => { readonly pdus: readonly Pdu[]; readonly problem?: string } {
   let rest = emptyBody;
   return (chunk) => {
     rest = rest.length === 0 ? chunk : Buffer.concat([rest, chunk]);
     const pdus: Pdu[] = [];
     while (rest.length >= 4) {
       const length = rest.readUInt32BE(0);
-      if (length < headerLength || length > longest) return { pdus, fault: `the peer announced a PDU of ${length} octets` };
+      if (length < headerLength || length > longest) return { pdus, problem: `the peer announced a PDU of ${length} octets` };
       if (rest.length < length) break;
       pdus.push({
         command: rest.readUInt32BE(4),

@@ -69,9 +69,9 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     });
   });
   socket.on("data", (chunk: Buffer) => {
-    const { pdus, fault } = read(chunk);
+    const { pdus, problem } = read(chunk);
     for (const pdu of pdus) if (phase !== "ended") receive(pdu);
-    if (fault !== undefined) destroy(fault);
+    if (problem !== undefined) destroy(problem);
     if (phase === "ended") return;
     // A peer that does not read its responses gets no more of them.
     if (socket.writableNeedDrain) awaitDrain();
@@ -155,7 +155,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
       pending.delete(pdu.sequence);
       if (done !== undefined) done(pdu);
       // The peer could not find the start of one of our PDUs, so it may not find the next one either.
-      else if (pdu.command === commands.genericNack && pdu.sequence === 0) destroy("the peer lost the thread (generic_nack without a sequence number)");
+      else if (pdu.command === commands.genericNack && pdu.sequence === 0) destroy("the peer lost track (generic_nack without a sequence number)");
       return;
     }
     switch (pdu.command) {

@@ -53,18 +53,18 @@ export function readOptions(options: SmppOptions): Settings {
   onlyOptions("smppSender", options, smppOptions);
   const { tls = false, rebind = {}, onReceipt, logger, clock } = options;
 
-  if (typeof tls !== "boolean" && (typeof tls !== "object" || tls === null)) throw fault("tls", "true, or options for tls.connect such as { ca }");
+  if (typeof tls !== "boolean" && (typeof tls !== "object" || tls === null)) throw invalid("tls", "true, or options for tls.connect such as { ca }");
   if (typeof tls === "object") readTls(tls);
-  if (typeof rebind !== "object" || rebind === null) throw fault("rebind", "{ min, max } in seconds");
+  if (typeof rebind !== "object" || rebind === null) throw invalid("rebind", "{ min, max } in seconds");
   onlyOptions("smppSender", rebind, { min: true, max: true }, { path: "rebind" });
-  if (onReceipt !== undefined && typeof onReceipt !== "function") throw fault("onReceipt", "a function that takes a receipt");
+  if (onReceipt !== undefined && typeof onReceipt !== "function") throw invalid("onReceipt", "a function that takes a receipt");
   if (logger !== undefined && typeof logger?.warn !== "function")
-    throw fault("logger", "an object with info, warn and error, such as console or a pino logger");
-  if (clock !== undefined && typeof clock?.after !== "function") throw fault("clock", "a Clock with now and after; leave it out for the system's");
+    throw invalid("logger", "an object with info, warn and error, such as console or a pino logger");
+  if (clock !== undefined && typeof clock?.after !== "function") throw invalid("clock", "a Clock with now and after; leave it out for the system's");
 
   const min = seconds("rebind.min", rebind.min, 1);
   const max = seconds("rebind.max", rebind.max, Math.max(60, min / 1000));
-  if (max < min) throw fault("rebind.max", "at least rebind.min");
+  if (max < min) throw invalid("rebind.max", "at least rebind.min");
 
   const host = text(options, "host", 253);
   const port = integer("port", options.port, 1, 65_535) ?? (tls ? 3550 : 2775);
@@ -121,28 +121,28 @@ function readTls(tls: ConnectionOptions): void {
   try {
     createSecureContext(tls);
   } catch (error) {
-    throw fault("tls", `options that tls.connect takes (${(error as Error).message}); give ca, cert and key as PEM texts`);
+    throw invalid("tls", `options that tls.connect takes (${(error as Error).message}); give ca, cert and key as PEM texts`);
   }
 }
 
-function fault(option: string, mend: string): Error {
-  return new Error(`smppSender: option \`${option}\` must be ${mend}`);
+function invalid(option: string, fix: string): Error {
+  return new Error(`smppSender: option \`${option}\` must be ${fix}`);
 }
 
 function text(options: SmppOptions, name: "host" | "systemId" | "password" | "systemType" | "serviceType" | "idSpace", longest: number): string {
   const value: unknown = options[name];
   if (typeof value === "string" && value.length <= longest && /^[!-~][ -~]*$/.test(value)) return value;
-  throw fault(name, `a text of 1 to ${longest} ASCII characters${value === undefined ? ", as your carrier gave it to you" : ""}`);
+  throw invalid(name, `a text of 1 to ${longest} ASCII characters${value === undefined ? ", as your carrier gave it to you" : ""}`);
 }
 
 /** The first choice is the default. */
 function oneOf<const T extends string>(name: string, value: T | undefined, choices: readonly [T, ...T[]]): T {
-  if (value !== undefined && !choices.includes(value)) throw fault(name, choices.map((choice) => `"${choice}"`).join(" or "));
+  if (value !== undefined && !choices.includes(value)) throw invalid(name, choices.map((choice) => `"${choice}"`).join(" or "));
   return value ?? choices[0];
 }
 
 function integer(name: string, value: number | undefined, least: number, most: number): number | undefined {
-  if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= most)) throw fault(name, `a whole number from ${least} to ${most}`);
+  if (value !== undefined && !(Number.isInteger(value) && value >= least && value <= most)) throw invalid(name, `a whole number from ${least} to ${most}`);
   return value;
 }
 
@@ -156,7 +156,7 @@ function seconds(name: string, value: number | undefined, preset: number): numbe
 }
 
 function number(name: string, value: number, most: number, unit: string): number {
-  if (!(typeof value === "number" && value > 0 && value <= most)) throw fault(name, `a number of ${unit} above 0, at most ${most}`);
+  if (!(typeof value === "number" && value > 0 && value <= most)) throw invalid(name, `a number of ${unit} above 0, at most ${most}`);
   return value;
 }
 
@@ -164,6 +164,6 @@ function number(name: string, value: number, most: number, unit: string): number
 function offset(value: string | undefined): number | undefined {
   if (value === undefined) return undefined;
   const [, sign, hours, minutes] = /^([+-])(0\d|1[0-4]):([0-5]\d)$/.exec(value) ?? [];
-  if (sign === undefined) throw fault("receiptOffset", 'an offset from UTC such as "+00:00" or "+05:30"');
+  if (sign === undefined) throw invalid("receiptOffset", 'an offset from UTC such as "+00:00" or "+05:30"');
   return Number(`${sign}1`) * (Number(hours) * 60 + Number(minutes)) * 60_000;
 }

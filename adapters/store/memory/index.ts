@@ -263,8 +263,8 @@ class MemoryStore implements Store {
     const isFull = () => size() + adds.length > most && size() + adds.filter(isNew).length > most;
     if (isFull()) for (const kind of kinds) kind.sweep(looks.whenFull, now() / 1_000);
     if (!isFull()) return;
-    const full = `${name === undefined ? "memoryStore" : `memoryStore "${name}"`} is full: it keeps at most ${most} ${what} with maxRecords ${maxRecords}`;
-    throw new Error(`${full}, and forgets none before its end. Raise maxRecords, or keep them in redisStore or mongoStore.`);
+    const full = `${name === undefined ? "memoryStore" : `memoryStore "${name}"`} is full: it holds at most ${most} ${what} with maxRecords ${maxRecords}`;
+    throw new Error(`${full}, and deletes none before they expire. Raise maxRecords, or use another store, such as redisStore or postgresStore.`);
   }
 
   /** Removes a few expired entries and schedules a timer for the rest. */
@@ -335,13 +335,13 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
     const isInNext = typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
     if (!isInNext) return new MemoryStore({ maxRecords, now });
     throw new Error(
-      'memoryStore: Next.js loads this module once for each of its bundles, and each would have a store of its own. Give it a name, by which they share one: memoryStore({ name: "verifier" }).',
+      'memoryStore: Next.js loads this module once for each of its bundles, and each would have its own store. Give the store a name, so that they share it: memoryStore({ name: "verifier" }).',
     );
   }
   const store = stores().get(name) ?? new MemoryStore({ name, maxRecords, now });
   stores().set(name, store);
   if (store.options.maxRecords === maxRecords) return store;
   throw new Error(
-    `memoryStore "${name}" exists in this process with maxRecords ${store.options.maxRecords}, and ${maxRecords} is asked for now. Use one maxRecords for it everywhere, or give the other store a name of its own.`,
+    `memoryStore "${name}" exists in this process with maxRecords ${store.options.maxRecords}, and ${maxRecords} is requested now. Use the same maxRecords everywhere, or give the other store its own name.`,
   );
 }

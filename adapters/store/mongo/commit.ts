@@ -57,12 +57,12 @@ export async function commit({ state, endOf }: Opened, change: Change): Promise<
     for (let tries = 0; ; tries++) {
       if (steps !== undefined) {
         const before = steps.map(([statement]) => statement).concat(write);
-        const [fault] = await send(state, [...before, ...giving.map((entry) => entry.blind ?? entry.sure())], true);
-        added.push(...steps.slice(0, fault?.index).flatMap(([, adds]) => adds ?? []));
-        if (fault === undefined) return true;
-        const left = giving.slice(Math.max(0, fault.index - before.length)).map((entry) => entry.sure());
-        if (fault.index >= before.length) return sendAll(state, left).then(() => true);
-        if (tries === maxTries) return undo().then(() => Promise.reject(fault.error));
+        const [failed] = await send(state, [...before, ...giving.map((entry) => entry.blind ?? entry.sure())], true);
+        added.push(...steps.slice(0, failed?.index).flatMap(([, adds]) => adds ?? []));
+        if (failed === undefined) return true;
+        const left = giving.slice(Math.max(0, failed.index - before.length)).map((entry) => entry.sure());
+        if (failed.index >= before.length) return sendAll(state, left).then(() => true);
+        if (tries === maxTries) return undo().then(() => Promise.reject(failed.error));
       }
       const verdict = await judge().catch((error) => undo().then(() => Promise.reject(error)));
       if (verdict !== "landed" && !("done" in verdict)) {
@@ -90,8 +90,8 @@ export async function commit({ state, endOf }: Opened, change: Change): Promise<
       const [found] = await state.aggregate([{ $match: newerThan(window, since) }, { $count: "members" }], {}).toArray();
       return (found as { readonly members: number } | undefined)?.members ?? 0;
     };
-    const told = wanted.map((claim) => claim && ("sum" in claim ? sumOf(claim) : windowOf(claim)));
-    return { counts: await Promise.all(told), asked: await Promise.all(asks.map(sumOf)) };
+    const counted = wanted.map((claim) => claim && ("sum" in claim ? sumOf(claim) : windowOf(claim)));
+    return { counts: await Promise.all(counted), asked: await Promise.all(asks.map(sumOf)) };
   }
 
   const outcome = await carryOut();

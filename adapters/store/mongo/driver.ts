@@ -105,9 +105,9 @@ export async function send(collection: MongoCollection, statements: readonly Sta
     return [];
   } catch (error) {
     const { writeErrors, result } = error as { writeErrors?: unknown; result?: { getWriteConcernError?(): unknown } };
-    const faults = [writeErrors ?? []].flat() as { readonly index: number }[];
-    if (faults.length === 0 || result?.getWriteConcernError?.()) throw error;
-    return faults.map(({ index }) => ({ index, error }));
+    const errors = [writeErrors ?? []].flat() as { readonly index: number }[];
+    if (errors.length === 0 || result?.getWriteConcernError?.()) throw error;
+    return errors.map(({ index }) => ({ index, error }));
   }
 }
 
@@ -115,9 +115,9 @@ export async function send(collection: MongoCollection, statements: readonly Sta
 export async function sendAll(collection: MongoCollection, statements: readonly Statement[]): Promise<void> {
   let left = statements;
   for (let tries = 1; left.length > 0; tries++) {
-    const faults = await send(collection, left, false);
-    if (faults.length > 0 && tries === maxTries) throw faults[0]?.error;
-    left = faults.map(({ index }) => left[index] as Statement);
+    const errors = await send(collection, left, false);
+    if (errors.length > 0 && tries === maxTries) throw errors[0]?.error;
+    left = errors.map(({ index }) => left[index] as Statement);
   }
 }
 

@@ -20,7 +20,7 @@ export async function inspect(db: MongoDb, prefix: string, state: MongoCollectio
   });
   const [{ deployment, time }, [counted], ...lists] = await Promise.all([sayHello(db), due, ...absent]);
   const missing = lists.flat().join(", ");
-  const fix = "so that nothing that has ended is cleared away, numbers included: call await store.ensureIndexes() once";
+  const fix = "so expired data, phone numbers included, is never deleted: call await store.ensureIndexes() once";
   return {
     kind: "mongodb",
     due: counted?.due ?? 0,

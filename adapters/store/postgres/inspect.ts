@@ -26,7 +26,7 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
   const missing: string[] = [];
   if (isolation !== "read committed")
     missing.push(
-      `default_transaction_isolation is ${isolation}, under which commits are rolled back and asked again: alter role current_user set default_transaction_isolation = 'read committed'`,
+      `default_transaction_isolation is ${isolation}, under which commits are rolled back and retried: alter role current_user set default_transaction_isolation = 'read committed'`,
     );
   if (encoding !== "UTF8") missing.push(`the database is encoded as ${encoding}, which lacks characters: create database … encoding 'UTF8' template template0`);
   if (standby) missing.push("the server is a standby, which cannot be written: connect to the primary, or promote it with select pg_promote()");

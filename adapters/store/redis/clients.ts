@@ -76,9 +76,9 @@ export function recognise(client: unknown): { readonly run: RunScript; readonly 
   if (has(client, "evalsha", "eval", "defineCommand"))
     return { run: fromIoredis(client as IoredisClient), cluster: (client as IoredisClient).isCluster === true };
   if (has(client, "evalsha", "eval", "createScript")) return { run: fromUpstash(client as UpstashClient), cluster: false };
-  const mend = has(client, "then") ? "it is a promise: await it first" : "for a wrapped client use fromUpstash, fromNodeRedis, fromIoredis or fromGlide";
+  const fix = has(client, "then") ? "it is a promise: await it first" : "for a wrapped client use fromUpstash, fromNodeRedis, fromIoredis or fromGlide";
   throw new TypeError(
-    `redisStore: option \`client\` is not a client of @upstash/redis, redis, ioredis or @valkey/valkey-glide, nor a function (script, keys, args) => Promise; ${mend}`,
+    `redisStore: option \`client\` is not a client of @upstash/redis, redis, ioredis or @valkey/valkey-glide, nor a function (script, keys, args) => Promise; ${fix}`,
   );
 }
 

@@ -82,7 +82,7 @@ export function redisStore(options: RedisStoreOptions): Store {
       throw errorOf(error);
     }
     const text = reply instanceof Uint8Array ? new TextDecoder().decode(reply) : reply;
-    if (typeof text !== "string" || !/^[-+=!]/.test(text)) throw new TypeError("redisStore: option `client` does not give a script's reply as it came");
+    if (typeof text !== "string" || !/^[-+=!]/.test(text)) throw new TypeError("redisStore: option `client` does not return the reply of a script unchanged");
     return text;
   }
 

@@ -6,7 +6,7 @@ import { CorruptRecord } from "../../kit/store.js";
  */
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
   [/is locked|SQLITE_(BUSY|LOCKED)/i, "is locked by another process", "end the process that keeps a transaction open, or raise option `busyTimeout`"],
-  [/cannot start a transaction within/i, "has a transaction open", "give the store a handle of its own"],
+  [/cannot start a transaction within/i, "has a transaction open", "give the store its own handle"],
   [/readonly|query_only/i, "is read-only", "open it for writing, and let the process write to its folder too"],
   [/database or disk is full/i, "is full", "make room on the disk, or raise max_page_count; nothing was written"],
   [/malformed|not a database|file is encrypted/i, "is corrupt, or is not an SQLite database", "restore it from a backup, or name another file"],

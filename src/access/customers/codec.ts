@@ -12,10 +12,10 @@ export function decodeCustomer(uuid: string, data: string): CustomerRecord {
     const stored = JSON.parse(data) as Omit<CustomerRecord, "uuid">;
     const { name, createdAt, suspendedAt, policy, sealed, keys } = stored;
     const isSound = [name, sealed].every(isTextOrNone) && isTime(createdAt) && isTimeOrNone(suspendedAt) && isObjectOrNone(policy) && keys.every(isKey);
-    if (!isSound) throw new TypeError("a field is not what was written");
+    if (!isSound) throw new TypeError("a field does not have the form that was written");
     return { ...stored, uuid };
   } catch (cause) {
-    throw new CorruptRecord(`the stored customer ${uuid} is not what was written; it is left as it is`, { cause });
+    throw new CorruptRecord(`the stored customer ${uuid} is corrupt; it was left as it is`, { cause });
   }
 }
 

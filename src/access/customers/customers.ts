@@ -164,7 +164,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
   const writeOwner = async (uuid: string, digest: string, deadline: StoreDeadline): Promise<void> => {
     const owner = await deadline.call(() => store.get(ownerOf(digest)));
     const other = owner === undefined || owner === uuid ? undefined : await records.find(deadline, owner, customerRecordId);
-    if (other?.auth.keys.some((key) => key.digest === digest)) throw refused("keys holds a key of another customer: every key belongs to one.");
+    if (other?.auth.keys.some((key) => key.digest === digest)) throw refused("keys contains a key of another customer: each key belongs to one customer.");
     await deadline.call(() => store.put(ownerOf(digest), uuid, neverExpires(clock.now())));
   };
 
@@ -213,7 +213,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
     async create(given = {}) {
       const { customer_uuid: uuid = keyring.newId(), keys, suspended, ...change } = parse("create", given);
       const digests = [...new Set(keys.map(digestOf))];
-      if (digests.length > mostUsableKeys) throw refused("keys holds more than two keys: a customer has two in use at a time.");
+      if (digests.length > mostUsableKeys) throw refused("keys contains more than two keys: a customer can have two in use.");
       const now = clock.now();
       const newest = digests.map((digest) => newKey(digest)).reverse();
       const customer = withChange({ uuid, createdAt: now, suspendedAt: suspended ? now : undefined, keys: newest }, change);
@@ -301,8 +301,8 @@ function defined<T extends object>(fields: { readonly [Field in keyof Required<T
   return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
 }
 
-function accepted({ next, fault }: Changed): CustomerRecord {
-  if (fault !== undefined) throw refused(`${fault}.`);
+function accepted({ next, problem }: Changed): CustomerRecord {
+  if (problem !== undefined) throw refused(`${problem}.`);
   return next;
 }
 
@@ -311,5 +311,5 @@ function refused(message: string): VerifierError {
 }
 
 function unknownCustomer(): VerifierError {
-  return new VerifierError("account_invalid", "customer_uuid is not a customer that the store keeps.");
+  return new VerifierError("account_invalid", "customer_uuid is not a customer in the store.");
 }

@@ -90,7 +90,7 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
       throw new Error(`the option secret lists no secret that decrypts the webhook secrets of customer ${uuid}: add it, or set them again`);
     if (!opened.current && !isWithin(writeInterval, reencryptedAt.get(uuid))) {
       reencryptedAt.set(uuid, clock.now());
-      writeInBackground(() => reencrypt(uuid), "webhook secrets could not be re-encrypted; this is tried again", { customer_uuid: uuid });
+      writeInBackground(() => reencrypt(uuid), "webhook secrets could not be re-encrypted; this will be retried", { customer_uuid: uuid });
     }
     return opened.texts;
   };

@@ -22,7 +22,7 @@ export function curls(
     },
     { title: "Retry: send another one", command: post("/v1/retry", `'{"customer_uuid":"${customer_uuid}","authentication_uuid":"${kept}"}'`) },
     {
-      title: "Check: put in the code of the message",
+      title: "Check: enter the code from the message",
       command: post("/v1/check", `'{"customer_uuid":"${customer_uuid}","authentication_uuid":"${kept}","check_code":"000000"}'`),
     },
     {

@@ -20,7 +20,7 @@ export interface Feed {
 export const kept = 50;
 
 export function createFeed(): Feed {
-  const told = new Map<string, { readonly event: FeedEvent; readonly line: string }>();
+  const recent = new Map<string, { readonly event: FeedEvent; readonly line: string }>();
   const listeners = new Set<ServerResponse>();
   const write = (text: string) => {
     for (const response of listeners) response.write(text);
@@ -30,14 +30,14 @@ export function createFeed(): Feed {
   return {
     tell(event, name, data) {
       const line = `event: ${event}\ndata: ${JSON.stringify(data)}\n\n`;
-      told.set(`${event} ${name}`, { event, line });
-      const ofKind = [...told].filter(([, entry]) => entry.event === event);
-      if (ofKind.length > kept) told.delete((ofKind[0] as (typeof ofKind)[0])[0]);
+      recent.set(`${event} ${name}`, { event, line });
+      const ofKind = [...recent].filter(([, entry]) => entry.event === event);
+      if (ofKind.length > kept) recent.delete((ofKind[0] as (typeof ofKind)[0])[0]);
       write(line);
     },
     stream(response) {
       response.writeHead(200, { "content-type": "text/event-stream" });
-      response.write(`retry: 1000\n\n${[...told.values()].map(({ line }) => line).join("")}`);
+      response.write(`retry: 1000\n\n${[...recent.values()].map(({ line }) => line).join("")}`);
       listeners.add(response);
       response.on("close", () => listeners.delete(response));
     },

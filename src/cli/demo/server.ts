@@ -36,9 +36,9 @@ export function devListener(parts: {
 }): RequestListener {
   return (request, response) => {
     if (!isOwnHost(request.headers.host, parts.host)) {
-      const mend =
+      const fix =
         "The demo answers to localhost, to IP addresses and to the name that --host gave it. To reach it by another name, start it with --host NAME.\n";
-      return answer(response, 403, plain, mend);
+      return answer(response, 403, plain, fix);
     }
     const path = (request.url ?? "/").split("?", 1)[0] as string;
     const asset = assets.get(path);

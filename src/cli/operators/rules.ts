@@ -21,17 +21,17 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
   },
   numbersPerDevice: {
     form: "numbersPerDevice 3/86400s",
-    means: "The device has asked for codes to as many different numbers as it may in this time.",
+    means: "The device has requested codes for as many different numbers as it may in this time.",
     fix: "Wait until there is room, or use one of its earlier numbers. `unlock` does not lift it. If several users share a device, raise `policy.limits.numbersPerDevice`.",
   },
   perIp: {
     form: "perIp 20/3600s",
-    means: "The address has started as many verifications as it may in this time. You have set this cap.",
+    means: "The address has started as many verifications as it may in this time. You set this cap.",
     fix: "Wait until there is room. If many users share an address, raise `policy.limits.perIp`, or remove it: the rule `address` allows for verified users.",
   },
   numbersPerIp: {
     form: "numbersPerIp 10/3600s",
-    means: "The address has asked for codes to as many different numbers as it may in this time. You have set this cap.",
+    means: "The address has requested codes for as many different numbers as it may in this time. You set this cap.",
     fix: "Wait until there is room. If many users share an address, raise `policy.limits.numbersPerIp`, or remove it.",
   },
   perCustomer: {

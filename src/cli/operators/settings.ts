@@ -55,7 +55,7 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
   const place = readPlace(values, env);
   const customer = values.customer ?? (env["PHONEPROOF_CUSTOMER"] || undefined);
   const { PHONEPROOF_SECRET: secret, PHONEPROOF_SECRET_PREVIOUS: previous, PHONEPROOF_PEPPER: pepper } = env;
-  if (module === undefined && place === undefined) throw new TypeError(`${command} needs a file or a store: --data memory has nothing in it`);
+  if (module === undefined && place === undefined) throw new TypeError(`${command} needs a file or a store: --data memory is empty`);
   if (module === undefined && !secret && place !== undefined && "driver" in place)
     throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET, the secret of your verifier; or name the module that exports it`);
   return {

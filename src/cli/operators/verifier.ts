@@ -24,7 +24,7 @@ export async function openVerifier(settings: OperatorSettings, warn: (line: stri
   const named = customer === undefined ? {} : { customer_uuid: customer };
   if (module !== undefined) {
     const verifier = await verifierOf(module, place, warn);
-    if (!isAsked(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be asked: install the same version in both places");
+    if (!isAsked(verifier)) throw new Error("the verifier is of a version of phoneproof that this command cannot use: install the same version in both places");
     return { verifier, customer: named, close: () => verifier.close() };
   }
   // SQLite would create it, and nothing would be known of anyone.
@@ -69,9 +69,9 @@ async function verifierOver(
   };
   if (customer_uuid === undefined) return createVerifier(options);
   const { customers } = createVerifier({ ...options, customers: "store" });
-  const stored = await customers.get({ customer_uuid }).catch((fault: { readonly code?: string }) => {
-    if (fault.code === "account_invalid") return undefined;
-    throw fault;
+  const stored = await customers.get({ customer_uuid }).catch((error: { readonly code?: string }) => {
+    if (error.code === "account_invalid") return undefined;
+    throw error;
   });
   const policy = stored?.policy;
   return createVerifier({ ...options, customers: [{ customer_uuid, keys: [generateApiKey().key], ...(policy !== undefined && { policy }) }] });

@@ -25,7 +25,7 @@ export function textOf({ phone_number, authentications, refusals }: Report): str
   if (authentications.length + refusals.length === 0)
     return [
       `Nothing is stored about ${phone_number}.`,
-      "Either no request for it reached this customer, or its records have ended: of a request that was blocked after ten minutes, of others after a day.",
+      "Either no request for it reached this customer, or its records have been deleted: those of a blocked request after ten minutes, others after a day.",
       "Check the number, --customer and the store.",
       "",
     ].join("\n");
@@ -55,10 +55,10 @@ function outcomeOf({ status, validated, sends, left, expires_at, wrong_codes }: 
   if (validated) return "Verified: the right code was entered.";
   if (status === "rate_limited") return "Not sent: a limit was reached (rate_limited).";
   if (status === "spam_detected") return "Not sent: an anti-spam rule blocked it (spam_detected).";
-  if (sends.length === 0) return "Nothing was sent: the request broke off before its message.";
+  if (sends.length === 0) return "Nothing was sent: the request ended before its message.";
   if (sends.every(({ state }) => state === "rejected")) return "Nothing was sent: every carrier rejected the message.";
-  if (left.seconds === 0) return `Over without a right code: it expired at ${timeOf(expires_at)}, or was canceled.`;
-  if (left.checks === 0) return `Over without a right code: ${countOf(wrong_codes, "wrong code")} used up its tries. The user can start a new verification.`;
+  if (left.seconds === 0) return `Ended without a right code: it expired at ${timeOf(expires_at)}, or was canceled.`;
+  if (left.checks === 0) return `Ended without a right code: ${countOf(wrong_codes, "wrong code")} used up its tries. The user can start a new verification.`;
   return "A code was sent, and the right one has not been entered yet.";
 }
 

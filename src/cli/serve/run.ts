@@ -77,7 +77,7 @@ interface Service {
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
 async function prepare({ module, place, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
   const verifier = await verifierOf(module, place, warn);
-  if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that cannot be served: install the same version in both places");
+  if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that this command cannot use: install the same version in both places");
   const health = createHealth(
     (options) => verifier.ping(options),
     (ok, fault) => tell({ type: "store", ok, ...(fault !== undefined && { fault }) }),
@@ -111,7 +111,7 @@ async function open({ server }: Listener, host: string, port: number, option: st
 /** Returns `yes` once the work is done, or why it is not. */
 function settled(work: Promise<unknown>, deadline: AbortSignal): Promise<string> {
   return new Promise((resolve) => {
-    const late = () => resolve("the time for that is over");
+    const late = () => resolve("timed out");
     work.then(
       () => resolve("yes"),
       (error: unknown) => resolve(String((error as Error)?.message ?? error)),

@@ -53,7 +53,7 @@ export function readServeSettings(args: readonly string[], env: Environment): Se
   if (values.host === "") throw new TypeError("--host must not be empty");
   const port = values.port === undefined ? portOf("the environment variable PORT", env["PORT"] || String(defaultPort)) : portOf("--port", values.port);
   const metricsPort = values["metrics-port"] === undefined ? undefined : portOf("--metrics-port", values["metrics-port"]);
-  if (metricsPort === port && port !== 0) throw new TypeError(`--metrics-port must be another than the port of the service, ${port}: strangers reach that one`);
+  if (metricsPort === port && port !== 0) throw new TypeError(`--metrics-port must differ from the port of the service, ${port}: strangers can reach that one`);
   const place = readPlace(values, env);
   return {
     module,

@@ -26,7 +26,7 @@ interface Field<T> {
 type Table<T> = { readonly [K in keyof T]-?: Field<T[K]> };
 
 const sound = <T>(holds: boolean, value: unknown): T => {
-  if (!holds) throw new TypeError("a field is not what was written");
+  if (!holds) throw new TypeError("a field does not have the form that was written");
   return value as T;
 };
 

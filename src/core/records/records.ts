@@ -115,7 +115,7 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
       return read;
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
-      logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it is left as it is");
+      logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it was left as it is");
       throw unavailable(cause);
     }
   };

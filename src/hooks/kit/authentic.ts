@@ -65,8 +65,8 @@ function tokensIn(header: string | undefined): string[] {
 }
 
 /** Accepts the hexadecimal HMAC-SHA-256 of the body in a header. @throws TypeError if there is no key. */
-export function byBodyHmac(owner: string, option: string, keys: Secrets | undefined, header: string, mend: string): Authenticate {
-  const secrets = openSecrets(owner, option, keys, mend);
+export function byBodyHmac(owner: string, option: string, keys: Secrets | undefined, header: string, fix: string): Authenticate {
+  const secrets = openSecrets(owner, option, keys, fix);
   return async (request) => {
     const given = request.header(header);
     if (given === undefined) return `it has no ${header} header`;
@@ -85,8 +85,8 @@ export function byBodyHmac(owner: string, option: string, keys: Secrets | undefi
  *
  * @throws TypeError if there is no key.
  */
-export function byTimedHmac(owner: string, option: string, keys: Secrets | undefined, header: string, mend: string): Authenticate {
-  const secrets = openSecrets(owner, option, keys, mend);
+export function byTimedHmac(owner: string, option: string, keys: Secrets | undefined, header: string, fix: string): Authenticate {
+  const secrets = openSecrets(owner, option, keys, fix);
   return async (request) => {
     const parts = (request.header(header) ?? "").split(",").map((part) => part.trim().split("="));
     const seconds = parts.find(([name]) => name === "t")?.[1] ?? "";
@@ -105,8 +105,8 @@ export function byTimedHmac(owner: string, option: string, keys: Secrets | undef
  * @param secrets `whsec_<base64>`, 24 to 64 bytes.
  * @throws TypeError for any other secret.
  */
-export function byStandardWebhook(owner: string, option: string, secrets: readonly string[], mend: string): Authenticate {
-  if (!secrets.every(isWebhookSecret)) throw optionError(owner, option, "must be whsec_ and 24 to 64 bytes in base64", mend);
+export function byStandardWebhook(owner: string, option: string, secrets: readonly string[], fix: string): Authenticate {
+  if (!secrets.every(isWebhookSecret)) throw optionError(owner, option, "must be whsec_ and 24 to 64 bytes in base64", fix);
   const keys = secrets.map((secret) => Buffer.from(secret.slice("whsec_".length), "base64"));
   return async (request) => {
     const [id, seconds, signatures] = ["webhook-id", "webhook-timestamp", "webhook-signature"].map((name) => request.header(name));
