@@ -136,14 +136,10 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         failed =
           status >= 400 && body.doc_url && typeof body.code === "string"
             ? new FaultError(body as ErrorBody, status, retry_after)
-            : new TransportError(
-                "bad_answer",
-                `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is not from phoneproof: is baseUrl right?`,
-                {
-                  status,
-                  retry_after,
-                },
-              );
+            : new TransportError("bad_answer", `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is not ours: check baseUrl`, {
+                status,
+                retry_after,
+              });
       } catch (cause) {
         signal?.throwIfAborted();
         failed = ending.signal.aborted

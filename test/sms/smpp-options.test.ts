@@ -89,7 +89,7 @@ describe("messages that cannot be sent are rejected before anything is connected
   const clock = stoppedClock();
 
   it.each([
-    ["a function `from` that answers nonsense", { from: () => "A name too long" }, {}, "`from` answers"],
+    ["a function `from` that answers nonsense", { from: () => "A name too long" }, {}, "`from` returned"],
     [
       "a function `from` that throws",
       {
@@ -102,7 +102,7 @@ describe("messages that cannot be sent are rejected before anything is connected
     ],
     ["a map `from` without the country", { from: { GB: "Acme" } }, {}, "names no sender for US"],
     ["a function `from` that names nobody", { from: () => undefined }, {}, "names no sender for US"],
-    ["a function `parameters` that answers nonsense", { parameters: () => "x" as never }, {}, "`parameters` answers must be"],
+    ["a function `parameters` that answers nonsense", { parameters: () => "x" as never }, {}, "`parameters` must be"],
     [
       "a function `parameters` that throws",
       {
