@@ -352,13 +352,17 @@ function chargesOf(
   const { now, skew } = moment;
   const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (limit <= largestExact && perVerified === 0);
   const keepUntil = now + Math.max(atLeast, ...caps.filter(isExact).map((cap) => milliseconds(cap.window))) + 2 * skew;
-  return caps.map((cap) => {
-    const { limit, perVerified = 0 } = cap;
-    const named = { rule: `${rule} ${limit}/${cap.window}s`, threshold: limit };
-    if (isExact(cap)) return { ...named, counts: "plain", claim: { window, member, limit, now, since: sinceOf(moment, milliseconds(cap.window)), keepUntil } };
+  return caps.map((cap): Charge => {
+    const { limit: threshold, perVerified = 0, window: seconds } = cap;
+    const named = `${rule} ${threshold}/${seconds}s`;
+    if (isExact(cap)) {
+      const claim = { window, member, limit: threshold, now, since: sinceOf(moment, milliseconds(seconds)), keepUntil };
+      return { rule: named, threshold, counts: "plain", claim };
+    }
     const [sum, period] = [sumOfCap(window, cap), periodOf(cap)];
-    if (perVerified === 0) return { ...named, counts: "plain", period, claim: sumClaim(sum, 1, period, moment, { limit }) };
-    return { ...named, counts: "balance", perVerified, period, claim: sumClaim(sum, messagesWeight(1), period, moment, { limit: balanceLimit(limit) }) };
+    if (perVerified === 0) return { rule: named, threshold, counts: "plain", period, claim: sumClaim(sum, 1, period, moment, { limit: threshold }) };
+    const claim = sumClaim(sum, messagesWeight(1), period, moment, { limit: balanceLimit(threshold) });
+    return { rule: named, threshold, counts: "balance", perVerified, period, claim };
   });
 }
 
