@@ -27,7 +27,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     challenge(options)
       .verify(proof, context())
       .then(
-        (holds) => `no fault: ${holds}`,
+        (holds) => `no error: ${holds}`,
         (error: Error) => error.message,
       );
   beforeEach(async () => {
@@ -49,7 +49,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     expect(await challenge().verify(proof, context())).toBe(false);
   });
 
-  it("a wrong proof and a late one do not hold, and are no fault", async () => {
+  it("a wrong proof and a late one do not hold, and are no error", async () => {
     expect(await challenge().verify("made up", context())).toBe(false);
     expect(await challenge().verify(running.solve({ ...human, late: true }), context())).toBe(false);
   });
@@ -92,7 +92,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
 
   it("codes of another form are not repeated: they may hold anything", async () => {
     running.mood = { status: 200, answer: { success: false, "error-codes": ["no such proof: no proof", 5, null] } };
-    expect(await fault()).toBe("no fault: false");
+    expect(await fault()).toBe("no error: false");
   });
 
   it("a wrong secret is a fault, since no proof would ever hold", async () => {

@@ -5,7 +5,7 @@ import { readOptions } from "../../src/options/options.js";
 import type { Challenge } from "../../src/ports/challenge.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { neededOptions } from "../support/options.js";
-import { faultOf, logger, setUp as verifierWith } from "../support/verifier.js";
+import { errorCode, logger, setUp as verifierWith } from "../support/verifier.js";
 
 function setUp(verify?: Challenge["verify"]) {
   const clock = fixedClock();
@@ -91,6 +91,6 @@ describe("create takes an optional proof", () => {
   });
 
   it.each([[""], ["x".repeat(8193)], [5], [null], [["x"]], [true]])("anything else is bad_request: row %#", async (proof) => {
-    expect(await faultOf(verifierWith().create({ proof }))).toBe("bad_request");
+    expect(await errorCode(verifierWith().create({ proof }))).toBe("bad_request");
   });
 });

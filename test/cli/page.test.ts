@@ -473,7 +473,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
     ));
 
   test.each((["light", "dark"] as const).flatMap((colorScheme) => [390, 1280].map((width) => [colorScheme, width] as const)))(
-    "axe finds no fault in the %s page at %i px, in any state",
+    "axe finds no error in the %s page at %i px, in any state",
     async (colorScheme, width) => {
       await onPage(
         async (page, demo) => {

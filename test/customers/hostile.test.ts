@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { generateApiKey, type Store, type VerifierOptions } from "../../src/index.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
-import { faultOf, numberOf, secret, setUp, start } from "../support/verifier.js";
+import { errorCode, numberOf, secret, setUp, start } from "../support/verifier.js";
 import { storedVerifier } from "./life.js";
 
 const crc32 = (zlib as unknown as { crc32(text: string): number }).crc32;
@@ -67,7 +67,7 @@ async function withCustomer(options: Partial<VerifierOptions> = {}) {
 
 /** The fault of a call that may have to run out of time first. */
 async function faultInTime(clock: FixedClock, call: Promise<unknown>): Promise<string> {
-  const fault = faultOf(call);
+  const fault = errorCode(call);
   await turns();
   clock.advance(2_000);
   return fault;
@@ -185,7 +185,7 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
     const { http, create } = setUp({ customers: [{ customer_uuid: set.customer, keys: [set.apiKey], suspended: true }] });
     const answer = await http("GET", "/v1/lookup/%2B33612345678", undefined, { "x-api-key": set.apiKey, "customer-uuid": set.customer });
     expect([answer.status, answer.json["code"]]).toEqual([403, "forbidden"]);
-    expect(await faultOf(create({ customer_uuid: set.customer }))).toBe("account_invalid");
+    expect(await errorCode(create({ customer_uuid: set.customer }))).toBe("account_invalid");
   });
 });
 
@@ -222,10 +222,10 @@ describe("tenants", () => {
     const theirs = await customers.keys.issue({ customer_uuid: other.customer_uuid });
     expect(await call(key, other.customer_uuid)).toBe("400 account_invalid");
     expect(await call(theirs.key, customer_uuid)).toBe("400 account_invalid");
-    expect(await faultOf(customers.keys.revoke({ customer_uuid: other.customer_uuid, key_id }))).toBe("bad_request");
-    expect(await faultOf(customers.keys.rotate({ customer_uuid: other.customer_uuid, key_id }))).toBe("bad_request");
+    expect(await errorCode(customers.keys.revoke({ customer_uuid: other.customer_uuid, key_id }))).toBe("bad_request");
+    expect(await errorCode(customers.keys.rotate({ customer_uuid: other.customer_uuid, key_id }))).toBe("bad_request");
     expect(await customers.keys.list({ customer_uuid: other.customer_uuid })).toMatchObject([{ key_id: theirs.key_id }]);
-    expect(await faultOf(customers.create({ keys: [key] }))).toBe("bad_request");
+    expect(await errorCode(customers.create({ keys: [key] }))).toBe("bad_request");
     expect(await call(key, customer_uuid)).toBe("200");
   });
 
@@ -276,8 +276,8 @@ describe("kept as SHA-256", () => {
       clock.advance(3_600_000);
       shown.push(await call(issued.key, customer_uuid), await call(mine, customer_uuid), await call(generateApiKey().key, customer_uuid));
       shown.push(
-        await faultOf(customers.keys.rotate({ customer_uuid, key_id: issued.key_id })),
-        await faultOf(customers.update({ customer_uuid, webhookSecrets })),
+        await errorCode(customers.keys.rotate({ customer_uuid, key_id: issued.key_id })),
+        await errorCode(customers.update({ customer_uuid, webhookSecrets })),
       );
       await turns();
     }
@@ -361,8 +361,8 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
         "list keys": () => customers.keys.list({ customer_uuid }),
       };
       for (const [name, run] of Object.entries(operations)) {
-        outcomes[name] = await (how === "hangs" ? faultInTime(clock, run()) : faultOf(run()));
-        expect(["no fault", "unavailable", "bad_request"], name).toContain(outcomes[name]);
+        outcomes[name] = await (how === "hangs" ? faultInTime(clock, run()) : errorCode(run()));
+        expect(["no error", "unavailable", "bad_request"], name).toContain(outcomes[name]);
       }
       const needs: Record<string, readonly string[]> = {
         get: ["create", "issue", "rotate", "list keys"],
@@ -371,7 +371,7 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
         commit: ["create", "update", "suspend", "issue", "rotate", "revoke"],
         members: ["list"],
       };
-      for (const name of needs[of] as readonly string[]) expect(outcomes[name] === "no fault", `${name} by ${of}`).toBe(false);
+      for (const name of needs[of] as readonly string[]) expect(outcomes[name] === "no error", `${name} by ${of}`).toBe(false);
       // Where the reply was lost the write may stand; fixed, all is as it is told, and can be put right.
       Object.assign(fault, { of: undefined });
       clock.advance(2_000);
@@ -396,7 +396,7 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
     clock.advance(1_000);
     expect(await call(key, customer_uuid)).toBe("503 unavailable");
     Object.assign(fault, { of: undefined });
-    // And no fault is remembered.
+    // And no error is remembered.
     expect(await call(key, customer_uuid)).toBe("200");
   });
 
@@ -404,7 +404,7 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
     const { clock, fault, customers, call } = setting();
     const { key } = generateApiKey();
     Object.assign(fault, { of: "commit", how: "rejects" });
-    expect(await faultOf(customers.create({ keys: [key] }))).toBe("unavailable");
+    expect(await errorCode(customers.create({ keys: [key] }))).toBe("unavailable");
     Object.assign(fault, { of: undefined });
     expect(await call(key, randomUUID())).toBe("403 forbidden");
     const { customer_uuid } = await customers.create({ keys: [key] });
@@ -425,7 +425,7 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
       clock.advance(1_000);
       expect(await call(key, customer_uuid)).toBe("503 unavailable");
       expect(there.log.lines).toHaveLength(1);
-      expect(await faultOf(customers.suspend({ customer_uuid }))).toBe("unavailable");
+      expect(await errorCode(customers.suspend({ customer_uuid }))).toBe("unavailable");
       expect((await store.find(customer_uuid, "customer"))?.data).toBe(data);
     },
   );
@@ -448,14 +448,14 @@ describe("wrong types from JavaScript callers", () => {
       (value) => customers.keys.revoke({ customer_uuid: value, key_id }),
       (value) => customers.keys.list({ customer_uuid: value }),
     ];
-    for (const ask of asks) for (const value of junk) expect(await faultOf(ask(value as never))).toBe("bad_request");
+    for (const ask of asks) for (const value of junk) expect(await errorCode(ask(value as never))).toBe("bad_request");
     for (const name of [1, {}, "", "x".repeat(129), "x".repeat(10_000_000), "a\u0000b", "a\nb", "\ud800"])
-      expect(await faultOf(customers.create({ name: name as never }))).toBe("bad_request");
-    for (const limit of [0, 1.5, 1_001, "1", Number.NaN]) expect(await faultOf(customers.list({ limit: limit as never }))).toBe("bad_request");
+      expect(await errorCode(customers.create({ name: name as never }))).toBe("bad_request");
+    for (const limit of [0, 1.5, 1_001, "1", Number.NaN]) expect(await errorCode(customers.list({ limit: limit as never }))).toBe("bad_request");
     for (const overlap of [-1, Number.NaN, Number.POSITIVE_INFINITY, "60", 31_536_001])
-      expect(await faultOf(customers.keys.rotate({ customer_uuid, overlap: overlap as never }))).toBe("bad_request");
-    expect(await faultOf(customers.create({ nmae: "x" } as never))).toBe("bad_request");
-    expect(await faultOf(customers.create(JSON.parse('{"__proto__":{"name":"x"}}')))).toBe("bad_request");
+      expect(await errorCode(customers.keys.rotate({ customer_uuid, overlap: overlap as never }))).toBe("bad_request");
+    expect(await errorCode(customers.create({ nmae: "x" } as never))).toBe("bad_request");
+    expect(await errorCode(customers.create(JSON.parse('{"__proto__":{"name":"x"}}')))).toBe("bad_request");
     expect(calls).toEqual([]);
   });
 
@@ -531,7 +531,7 @@ describe("policy overrides and callback secrets, held to the same rules as the o
     const { data = "", tokens = [] } = (await store.find(customer_uuid, "customer")) ?? {};
     const theirs = await store.find(other, "customer");
     await store.commit({ record: { customer: other, id: "customer", tokens, data, now: start, keepUntil: start + 1e9 }, expected: theirs?.tokens[0] ?? null });
-    expect(await faultOf(gone.verifier.webhookSecrets(other))).toBe("unavailable");
+    expect(await errorCode(gone.verifier.webhookSecrets(other))).toBe("unavailable");
   });
 
   it("two processes that name the secrets in another order do not seal against each other", async () => {
@@ -568,8 +568,8 @@ describe("how stored customers go together with the others", () => {
     const { customer_uuid } = await customers.create(configured);
     expect(customer_uuid).toBe(configured.customer_uuid.toLowerCase());
     for (const key of [one.key, two]) expect(await call(key, customer_uuid)).toBe("200");
-    expect(await faultOf(customers.create(configured))).toBe("bad_request");
-    expect(await faultOf(customers.create({ keys: [1, 2, 3].map(() => generateApiKey().key) }))).toBe("bad_request");
+    expect(await errorCode(customers.create(configured))).toBe("bad_request");
+    expect(await errorCode(customers.create({ keys: [1, 2, 3].map(() => generateApiKey().key) }))).toBe("bad_request");
   });
 
   it("a key that a customer had, and that is long forgotten, may be handed over to another", async () => {
@@ -588,9 +588,9 @@ describe("how stored customers go together with the others", () => {
     const { customers, calls, customer_uuid } = await withCustomer();
     await customers.keys.issue({ customer_uuid });
     calls.length = 0;
-    expect(await faultOf(customers.keys.issue({ customer_uuid }))).toBe("bad_request");
-    expect(await faultOf(customers.keys.rotate({ customer_uuid }))).toBe("bad_request");
-    expect(await faultOf(customers.keys.issue({ customer_uuid: randomUUID() }))).toBe("account_invalid");
+    expect(await errorCode(customers.keys.issue({ customer_uuid }))).toBe("bad_request");
+    expect(await errorCode(customers.keys.rotate({ customer_uuid }))).toBe("bad_request");
+    expect(await errorCode(customers.keys.issue({ customer_uuid: randomUUID() }))).toBe("account_invalid");
     expect(calls.map(({ method }) => method)).toEqual(["find", "find", "find"]);
   });
 });

@@ -1,10 +1,10 @@
 import { expect } from "vitest";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
-import { faultOf, start } from "../support/verifier.js";
+import { errorCode, start } from "../support/verifier.js";
 import { type Handles, storedVerifier } from "./life.js";
 
 /** What a racer's call came to: done, refused for what stood there, or told to ask again. */
-const outcomes = ["no fault", "bad_request", "unavailable"];
+const outcomes = ["no error", "bad_request", "unavailable"];
 
 /** "of any number of racers exactly one is done" (ports/store.ts): every change of a customer is one commit over what it was decided on, so that none undoes another. */
 export async function raceCustomers({ store, peer }: Handles): Promise<void> {
@@ -14,9 +14,9 @@ export async function raceCustomers({ store, peer }: Handles): Promise<void> {
 
   // Issued by twenty at once: never more than two.
   const { customer_uuid } = await here.create();
-  const issued = await Promise.all(Array.from({ length: 20 }, (_, i) => faultOf((i % 2 ? here : there).keys.issue({ customer_uuid }))));
+  const issued = await Promise.all(Array.from({ length: 20 }, (_, i) => errorCode((i % 2 ? here : there).keys.issue({ customer_uuid }))));
   for (const fault of issued) expect(outcomes).toContain(fault);
-  expect(issued.filter((fault) => fault === "no fault")).toHaveLength(2);
+  expect(issued.filter((fault) => fault === "no error")).toHaveLength(2);
   expect((await here.keys.list({ customer_uuid })).map(({ status }) => status)).toEqual(["active", "active"]);
 
   // Revoked among writes of every other kind: once it is said to be, it stays so.
@@ -32,10 +32,10 @@ export async function raceCustomers({ store, peer }: Handles): Promise<void> {
         () => (i % 8 < 4 ? customers.suspend({ customer_uuid }) : customers.resume({ customer_uuid })),
       ][i % 4] as () => Promise<unknown>;
     });
-    const revoking = faultOf(here.keys.revoke({ customer_uuid, key_id }));
-    const faults = await Promise.all(calls.map((call) => faultOf(call())));
+    const revoking = errorCode(here.keys.revoke({ customer_uuid, key_id }));
+    const faults = await Promise.all(calls.map((call) => errorCode(call())));
     for (const fault of faults) expect(outcomes).toContain(fault);
-    expect(await revoking).toBe("no fault");
+    expect(await revoking).toBe("no error");
     const after = await there.keys.list({ customer_uuid });
     expect(after.find((key) => key.key_id === key_id)).toMatchObject({ status: "revoked" });
     expect(after.filter(({ status }) => status === "active" || status === "ending").length).toBeLessThanOrEqual(2);
@@ -49,9 +49,9 @@ export async function raceCustomers({ store, peer }: Handles): Promise<void> {
   const [, , ...created] = await Promise.all([
     here.list(),
     there.list(),
-    ...Array.from({ length: 10 }, (_, i) => faultOf((i % 2 ? here : there).create({ customer_uuid: "0f0e0d0c-0b0a-4909-8807-060504030201", name: `${i}` }))),
+    ...Array.from({ length: 10 }, (_, i) => errorCode((i % 2 ? here : there).create({ customer_uuid: "0f0e0d0c-0b0a-4909-8807-060504030201", name: `${i}` }))),
   ]);
-  expect(created.filter((fault) => fault === "no fault")).toHaveLength(1);
+  expect(created.filter((fault) => fault === "no error")).toHaveLength(1);
   expect(created.filter((fault) => fault === "bad_request")).toHaveLength(9);
   expect((await here.list()).map((one) => one.customer_uuid).sort()).toEqual(["0f0e0d0c-0b0a-4909-8807-060504030201", customer_uuid].sort());
   for (const verifier of verifiers) await verifier.close();

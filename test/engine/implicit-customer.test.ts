@@ -10,7 +10,7 @@ import type { CreateAuthenticationRequest as CreateBody } from "../../src/contra
 import type { CheckRequest as CheckBody } from "../../src/contract/check.js";
 import type { HistoryRequest as HistoryInput, StatsRequest as StatsInput } from "../../src/contract/operator.js";
 import type { CheckRequest, CreateAuthenticationRequest, HistoryRequest, StatsRequest, Verifier } from "../../src/index.js";
-import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { errorCode, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 const implicit = "00000000-0000-0000-0000-000000000000";
 const phone_number = numberOf(1);
@@ -45,7 +45,7 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
   test.each(calls)("%s with customers, and none named: bad_request that says so", async (_name, call) => {
     const { verifier, customer } = setUp({ statistics: {} });
     expect(await outcome(call(verifier))).toMatchObject({ code: "bad_request", message: expect.stringContaining("customer_uuid is required") });
-    expect(await faultOf(call(verifier, { customer_uuid: customer }))).not.toBe("bad_request");
+    expect(await errorCode(call(verifier, { customer_uuid: customer }))).not.toBe("bad_request");
   });
 
   it("has one customer, of a UUID that stays: what it began goes on under a verifier that has it in its list", async () => {
@@ -54,7 +54,7 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
     expect(box.messages[0]?.customer_uuid).toBe(implicit);
     const later = setUp({ store, clock, customers: [{ customer_uuid: implicit, keys: ["k".repeat(40)] }] });
     expect((await later.verifier.check({ customer_uuid: implicit, authentication_uuid, check_code: box.code() })).status).toBe("valid");
-    expect(await faultOf(verifier.createAuthentication({ customer_uuid: unknown, phone_number }))).toBe("account_invalid");
+    expect(await errorCode(verifier.createAuthentication({ customer_uuid: unknown, phone_number }))).toBe("account_invalid");
     expect((await verifier.createAuthentication({ customer_uuid: implicit, phone_number })).status).toBe("pending");
   });
 

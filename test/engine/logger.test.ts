@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Logger } from "../../src/index.js";
-import { faultOf, setUp } from "../support/verifier.js";
+import { errorCode, setUp } from "../support/verifier.js";
 
 /** "a logger that throws … must never break a request": what goes wrong is answered as it is with a sound one, and told on the console. */
 
@@ -37,7 +37,7 @@ it.each(loggers)("a logger that %s: a store that is down is 503, a fault of ours
   await turn();
   expect(toConsole.warn).toHaveBeenCalledWith("phoneproof: a mounting mistake", {});
   set.store.commit = () => Promise.reject(new Error("store down"));
-  expect(await faultOf(set.create())).toBe("unavailable");
+  expect(await errorCode(set.create())).toBe("unavailable");
   const header = (name: string) => (name === "x-api-key" ? set.apiKey : undefined);
   const body = () => Promise.reject(new Error("a fault of ours"));
   expect((await set.verifier.http.handle({ method: "POST", path: "/v1/check", header, body })).status).toBe(500);
@@ -52,7 +52,7 @@ it("a console that throws as well is borne", async () => {
   vi.spyOn(console, "error").mockImplementation(loud);
   const set = setUp({ logger: loggers[0]?.[1] });
   set.store.commit = () => Promise.reject(new Error("store down"));
-  expect(await faultOf(set.create())).toBe("unavailable");
+  expect(await errorCode(set.create())).toBe("unavailable");
 });
 
 it("the host's logger is called as its own method", () => {

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import type { SendOutcome, SmsSender } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
-import { faultOf, inbox, numberOf, setUp, start } from "../support/verifier.js";
+import { errorCode, inbox, numberOf, setUp, start } from "../support/verifier.js";
 
 const hour = 3_600_000;
 
@@ -33,7 +33,7 @@ describe("the spend ceiling, and what goes wrong", () => {
     const set = setUpSpend(0.05);
     set.state.price = 0.03;
     const fix = set.breakStore();
-    expect(await faultOf(set.keyed())).toBe("unavailable");
+    expect(await errorCode(set.keyed())).toBe("unavailable");
     fix();
     set.state.price = 1;
     expect((await set.keyed()).status).toBe("rate_limited");
@@ -43,7 +43,7 @@ describe("the spend ceiling, and what goes wrong", () => {
   it("creates that failed in an outage are charged to the hour in which they are sent", async () => {
     const set = setUpSpend(0.5);
     const fix = set.breakStore();
-    for (let number = 0; number < 10; number++) expect(await faultOf(set.keyed(number))).toBe("unavailable");
+    for (let number = 0; number < 10; number++) expect(await errorCode(set.keyed(number))).toBe("unavailable");
     fix();
     set.clock.advance(2 * hour);
     const statuses = [];

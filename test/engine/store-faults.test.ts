@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Store } from "../../src/index.js";
-import { faultOf, inbox, numberOf, setUp } from "../support/verifier.js";
+import { errorCode, inbox, numberOf, setUp } from "../support/verifier.js";
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const turns = async (count = 20) => {
@@ -32,7 +32,7 @@ function fail(store: Store, method: "find" | "commit", how: Fault): () => Promis
 
 /** The fault of a call that may have to run out of time first. */
 async function faultInTime(set: ReturnType<typeof setUp>, call: Promise<unknown>): Promise<string> {
-  const fault = faultOf(call);
+  const fault = errorCode(call);
   await turns();
   set.clock.advance(2_000);
   return fault;
@@ -105,7 +105,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     const { authentication_uuid } = await set.create();
     for (let sent = 0; sent < 2; sent++) expect((await set.retry(authentication_uuid)).status).toBe("approved");
     const fix = fail(set.store, "commit", "loses the reply");
-    expect(await faultOf(set.retry(authentication_uuid))).toBe("unavailable");
+    expect(await errorCode(set.retry(authentication_uuid))).toBe("unavailable");
     await fix();
     await takeBack(set);
     set.box.answer = async () => ({ outcome: "rejected" });
@@ -118,7 +118,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       const set = setUp();
       const { authentication_uuid } = await set.create();
       const fix = fail(set.store, "commit", how);
-      expect(await faultOf(set.check(authentication_uuid, set.box.code(), { idempotencyKey: "k" }))).toBe("unavailable");
+      expect(await errorCode(set.check(authentication_uuid, set.box.code(), { idempotencyKey: "k" }))).toBe("unavailable");
       await fix();
       expect((await set.check(authentication_uuid, set.box.code(), { idempotencyKey: "k" })).status, "the key tells the verdict").toBe("valid");
     });
@@ -142,7 +142,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     });
   }
 
-  it("an ended record that the store clears away just as its key is used again is no fault", async () => {
+  it("an ended record that the store clears away just as its key is used again is no error", async () => {
     const set = setUp(once);
     await set.create();
     const refused = await set.create({}, { idempotencyKey: "k" });
@@ -163,7 +163,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       };
       return result;
     };
-    expect(await faultOf(set.create({}, { idempotencyKey: "k" }))).not.toBe("internal_server_error");
+    expect(await errorCode(set.create({}, { idempotencyKey: "k" }))).not.toBe("internal_server_error");
     expect(cleared).toBeGreaterThan(0);
   });
 
@@ -177,7 +177,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       const set = setUp();
       fail(set.store, method, "hangs");
       let done = false;
-      const asked = faultOf(call(set)).finally(() => (done = true));
+      const asked = errorCode(call(set)).finally(() => (done = true));
       await turn();
       set.clock.advance(1999);
       await turn();
@@ -292,8 +292,8 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       const record = await set.store.find(set.customer, authentication_uuid);
       const corrupt = { ...(record as NonNullable<typeof record>), now: set.clock.now(), tokens: ["corrupt"], data };
       expect(await set.store.commit({ record: corrupt, expected: record?.tokens[0] as string })).toMatchObject({ done: true });
-      expect(await faultOf(set.retry(authentication_uuid))).toBe("unavailable");
-      expect(await faultOf(set.check(authentication_uuid, set.box.code()))).toBe("unavailable");
+      expect(await errorCode(set.retry(authentication_uuid))).toBe("unavailable");
+      expect(await errorCode(set.check(authentication_uuid, set.box.code()))).toBe("unavailable");
       expect(await set.store.find(set.customer, authentication_uuid)).toMatchObject({ data, tokens: ["corrupt"] });
       expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error", fields: expect.objectContaining({ authentication_uuid }) }));
     }
@@ -304,7 +304,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     set.box.answer = async (message) => Promise.reject(new Error(`could not send ${message.text} to ${message.to}`));
     await set.create();
     fail(set.store, "commit", "rejects");
-    await faultOf(set.create());
+    await errorCode(set.create());
     const logged = set.log.lines.map((line) => JSON.stringify([line.message, { ...line.fields, err: String(line.fields.err) }])).join();
     expect(set.log.lines.length).toBeGreaterThan(1);
     expect(logged).not.toContain(set.box.code());

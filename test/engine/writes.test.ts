@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import type { Change, CommitResult, Store } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
-import { faultOf, setUp } from "../support/verifier.js";
+import { errorCode, setUp } from "../support/verifier.js";
 
 /** A memory store whose commits are `commit`'s. */
 function storeWith(commit: (change: Change, store: Store) => Promise<CommitResult>): Store {
@@ -30,7 +30,7 @@ test("a store that never takes a new record, and shows none in its way, is answe
       return { done: false };
     }),
   });
-  expect(await faultOf(set.create())).toBe("unavailable");
+  expect(await errorCode(set.create())).toBe("unavailable");
   expect(asked).toBeLessThanOrEqual(1_000);
   expect(set.box.messages).toEqual([]);
 });

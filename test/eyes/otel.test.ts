@@ -4,7 +4,7 @@ import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, Periodic
 import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTelemetry } from "../../adapters/otel/index.js";
-import { faultOf, numberOf, setUp } from "../support/verifier.js";
+import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 /** What an SDK registers so that spans know their parents. */
 class Contexts implements ContextManager {
@@ -62,7 +62,7 @@ describe("phoneproof/otel", () => {
   it("a fault is the span's status, by its code and class, without its message", async () => {
     const set = setUpTraced();
     (set.store as { commit: unknown }).commit = async () => Promise.reject(new Error("a key is gone"));
-    expect(await faultOf(set.create())).toBe("unavailable");
+    expect(await errorCode(set.create())).toBe("unavailable");
     const store = set.finished().find(({ name }) => name === "phoneproof store commit");
     const create = set.finished().at(-1);
     expect(store).toMatchObject({ status: { code: SpanStatusCode.ERROR, message: "error" } });
@@ -114,8 +114,8 @@ describe("phoneproof/otel", () => {
 
   it("what the operations answer and throw is the same with it", async () => {
     const set = setUpTraced();
-    expect(await faultOf(set.create({ phone_number: "+3312" }))).toBe("invalid_phone_number");
-    expect(await faultOf(set.check("11111111-2222-3333-4444-555555555555", "1"))).toBe("invalid_auth_uuid");
+    expect(await errorCode(set.create({ phone_number: "+3312" }))).toBe("invalid_phone_number");
+    expect(await errorCode(set.check("11111111-2222-3333-4444-555555555555", "1"))).toBe("invalid_auth_uuid");
     expect(await set.verifier.ping()).toMatchObject({ ok: true, store: { kind: "memory" } });
     await set.close();
   });

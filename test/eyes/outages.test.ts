@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import type { OutageEvent, Store, VerifierEvent, VerifierOptions } from "../../src/index.js";
-import { faultOf, numberOf, setUp } from "../support/verifier.js";
+import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 const turn = () => new Promise(setImmediate);
 
@@ -23,7 +23,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
   it("the store: 43 requests that fail log one line, and what follows from it a line each", async () => {
     const set = breakable();
     set.down(true);
-    for (let index = 0; index < 43; index++) expect(await faultOf(set.create({ phone_number: numberOf(index) }))).toBe("unavailable");
+    for (let index = 0; index < 43; index++) expect(await errorCode(set.create({ phone_number: numberOf(index) }))).toBe("unavailable");
     await turn();
     expect(set.log.lines.map(({ level, message }) => [level, message])).toEqual([["error", "the store failed"]]);
     // The writes whose answers were lost are taken back beside, five times each: no line for each of them either.
@@ -36,7 +36,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     const failures = Number(/phoneproof_faults_total\{part="store"\} (\d+)/.exec(set.verifier.metrics())?.[1]);
     expect(failures).toBeGreaterThan(43);
     set.clock.advance(60_000);
-    expect(await faultOf(set.create())).toBe("unavailable");
+    expect(await errorCode(set.create())).toBe("unavailable");
     expect(set.lines().at(-1)).toMatchObject({
       level: "error",
       message: "the store still fails",
@@ -135,7 +135,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     };
     const set = setUp({ customers: { find, findByKeyDigest: find } });
     for (let tries = 0; tries < 20; tries++)
-      expect(await faultOf(set.verifier.createAuthentication({ customer_uuid, phone_number: numberOf(1) }))).toBe("unavailable");
+      expect(await errorCode(set.verifier.createAuthentication({ customer_uuid, phone_number: numberOf(1) }))).toBe("unavailable");
     expect(set.log.lines.map(({ message }) => message)).toEqual(["the customer source failed"]);
     broken = false;
     set.clock.advance(11_000);

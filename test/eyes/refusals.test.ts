@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { VerifierOptions } from "../../src/index.js";
-import { faultOf, numberOf, setUp, start } from "../support/verifier.js";
+import { errorCode, numberOf, setUp, start } from "../support/verifier.js";
 
 const hour = 3_600_000;
 const landline = "+33142685300";
@@ -14,7 +14,7 @@ function setUpRefusing(more: Partial<VerifierOptions> = {}) {
   return {
     ...set,
     of,
-    refused: (phone_number: string) => faultOf(set.create({ phone_number })),
+    refused: (phone_number: string) => errorCode(set.create({ phone_number })),
     refusals: (phone_number: string) => set.verifier.refusals(of(phone_number)),
   };
 }
@@ -42,7 +42,7 @@ describe("requests rejected by country, line type or block list (docs/contract.m
 
   it("by number too, and by a lookup before the send", async () => {
     const set = setUpRefusing({ lookupBeforeSend: true, lookup: { lookup: async () => ({ line_type: "FixedLine" }) } });
-    expect(await faultOf(set.verifier.verifications.start(set.of(numberOf(1))))).toBe("invalid_line");
+    expect(await errorCode(set.verifier.verifications.start(set.of(numberOf(1))))).toBe("invalid_line");
     expect(await set.refusals(numberOf(1))).toMatchObject([{ code: "invalid_line", count: 1 }]);
   });
 
@@ -66,7 +66,7 @@ describe("requests rejected by country, line type or block list (docs/contract.m
 
   it("other faults are not counted, and a customer sees only its own", async () => {
     const set = setUpRefusing();
-    expect(await faultOf(set.create({ phone_number: landline, app_realm: "short" }))).toBe("invalid_app_realm");
+    expect(await errorCode(set.create({ phone_number: landline, app_realm: "short" }))).toBe("invalid_app_realm");
     expect(await set.refusals(landline)).toEqual([]);
     await set.refused(landline);
     const other = setUpRefusing({ store: set.store, clock: set.clock });

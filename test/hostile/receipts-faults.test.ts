@@ -158,7 +158,7 @@ describe("a receipt that is quicker than its message's id", () => {
     expect((await told(one, id)).sort()).toEqual(["1:submitted", "1:undeliverable", "2:submitted", "2:undeliverable"]);
   });
 
-  it("whatever the store does to any call of the create: the answer is no fault once the message is out, and nothing is told twice", async () => {
+  it("whatever the store does to any call of the create: the answer is no error once the message is out, and nothing is told twice", async () => {
     for (const fate of faulty)
       for (let at = 2; at <= 8; at++) {
         const { one, store } = early(["Rejected"]);

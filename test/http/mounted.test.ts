@@ -25,7 +25,7 @@ describe("what is no handler is refused when it is mounted", () => {
         expect(error).toBeInstanceOf(TypeError);
         return (error as Error).message;
       }
-      return "no fault";
+      return "no error";
     };
     const takes = new RegExp(`^phoneproof: \\S*${name}\\(verifier\\)\\S* takes a verifier, verifier\\.receipts, or a list of such; `);
     for (const [given, words] of [
@@ -43,8 +43,8 @@ describe("what is no handler is refused when it is mounted", () => {
     expect(faultOf([verifier, verifier.receipts, createService().verifier.receipts])).toContain("has two handlers for /receipts");
     expect(faultOf([inner, { ...outer, root: "/own", roots: ["/v2/Attempts"] }])).toContain("has two handlers for /v2/Attempts");
     for (const given of [{ http: undefined }, [verifier, { http: {} }]]) expect(faultOf(given)).toMatch(takes);
-    expect(faultOf([verifier, verifier.receipts, outer, inner])).toBe("no fault");
-    expect(faultOf(verifier.http)).toBe("no fault");
+    expect(faultOf([verifier, verifier.receipts, outer, inner])).toBe("no error");
+    expect(faultOf(verifier.http)).toBe("no error");
   });
 });
 

@@ -3,7 +3,7 @@ import { lineTypes } from "../../src/contract/lookup.js";
 import type { LookupProvider, LookupResult, VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
-import { faultOf, inbox, numberOf, setUp, start } from "../support/verifier.js";
+import { errorCode, inbox, numberOf, setUp, start } from "../support/verifier.js";
 
 const american = { phone_number: "+14155552671" };
 const soon = () => new Promise((resolve) => setImmediate(resolve));
@@ -24,7 +24,7 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
   const refused = ["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"];
   it.each(lineTypes)("%s", async (line_type) => {
     const { create, box } = setUpBefore({ line_type });
-    if (refused.includes(line_type)) expect(await faultOf(create(american))).toBe("invalid_line");
+    if (refused.includes(line_type)) expect(await errorCode(create(american))).toBe("invalid_line");
     else expect((await create(american)).status).toBe("pending");
     expect(box.messages).toHaveLength(refused.includes(line_type) ? 0 : 1);
   });
@@ -40,7 +40,7 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
       { line_type: "FixedLine" },
       { policy: { limits: { perCustomer: [{ limit: 1, window: 3600 }] } } },
     );
-    for (let times = 0; times < 5; times++) expect(await faultOf(create(american))).toBe("invalid_line");
+    for (let times = 0; times < 5; times++) expect(await errorCode(create(american))).toBe("invalid_line");
     expect(asked).toHaveLength(1);
     expect(await verifier.lookup({ customer_uuid: customer, ...american })).toMatchObject({ line_type: "FixedLine" });
     expect(asked, "the lookup finds what create learned").toHaveLength(1);
@@ -60,7 +60,7 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     answer = { line_type: "FixedLine" };
     clock.advance(600_000);
     expect(await create(american, { idempotencyKey: "key" })).toMatchObject({ authentication_uuid, created_at, expires_at, status });
-    expect(await faultOf(create(american))).toBe("invalid_line");
+    expect(await errorCode(create(american))).toBe("invalid_line");
   });
 
   it.each<[string, LookupProvider["lookup"]]>([
@@ -89,8 +89,8 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     const policy = { limits: { lookups: [{ limit: 2, window: 3600 }] } };
     const { create, asked } = setUpBefore({ line_type: "FixedLine" }, { policy });
     const faults = [];
-    for (let index = 0; index < 4; index++) faults.push(await faultOf(create({ phone_number: numberOf(index) })));
-    expect(faults).toEqual(["invalid_line", "invalid_line", "no fault", "no fault"]);
+    for (let index = 0; index < 4; index++) faults.push(await errorCode(create({ phone_number: numberOf(index) })));
+    expect(faults).toEqual(["invalid_line", "invalid_line", "no error", "no error"]);
     expect(asked).toHaveLength(2);
   });
 
@@ -99,10 +99,10 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
       { line_type: "Mobile" },
       { countries: ["FR", "US"], blockedNumbers: ["+33699*"], lists: { block: { cidrs: ["192.0.2.7/32"] } }, testNumbers: ["+447700900123"] },
     );
-    expect(await faultOf(create({ phone_number: "+1" }))).toBe("invalid_phone_number");
-    expect(await faultOf(create({ phone_number: "+33142345678" }))).toBe("invalid_line");
-    expect(await faultOf(create({ phone_number: "+4915123456789" }))).toBe("unsupported_region");
-    expect(await faultOf(create({ phone_number: "+33699123456" }))).toBe("blocked_number");
+    expect(await errorCode(create({ phone_number: "+1" }))).toBe("invalid_phone_number");
+    expect(await errorCode(create({ phone_number: "+33142345678" }))).toBe("invalid_line");
+    expect(await errorCode(create({ phone_number: "+4915123456789" }))).toBe("unsupported_region");
+    expect(await errorCode(create({ phone_number: "+33699123456" }))).toBe("blocked_number");
     expect((await create({ ...american, ip: "192.0.2.7" })).status).toBe("spam_detected");
     expect((await create({ phone_number: "+447700900123" })).status).toBe("pending");
     expect(asked).toEqual([]);

@@ -6,7 +6,7 @@ import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier, type LookupProvider, type LookupResult, type VerifierOptions } from "../../src/index.js";
 import { rigged } from "../hostile/kit.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
-import { faultOf, logger, numberOf, secret, setUp } from "../support/verifier.js";
+import { errorCode, logger, numberOf, secret, setUp } from "../support/verifier.js";
 
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 const minute = 60_000;
@@ -309,7 +309,7 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
   });
 
   it("without a price nothing can be held to a ceiling: a verifier is not built, and a sourced customer's lookup asks nobody", async () => {
-    expect(await faultOf((async () => setUpLookup(provider(), priced()))())).toBe("invalid_options");
+    expect(await errorCode((async () => setUpLookup(provider(), priced()))())).toBe("invalid_options");
     expect(() => setUpLookup(provider(), priced())).toThrow("policy.limits.spend needs to know what a lookup costs");
     expect(() => setUpLookup(provider(undefined, 0), priced())).not.toThrow();
     const source = provider();

@@ -243,7 +243,7 @@ function faultOf(make: () => unknown): unknown {
   } catch (error) {
     return error;
   }
-  return "no fault";
+  return "no error";
 }
 const messageOf = (make: () => unknown) => {
   const fault = faultOf(make);
@@ -259,7 +259,7 @@ describe("an option that is none", () => {
       expect(message.slice(0, start.length)).toBe(start);
       expect(message.slice(start.length, -1).split(", ").sort()).toEqual([...known].sort());
     }
-    expect(faultOf(() => makeOf({}))).toBe("no fault");
+    expect(faultOf(() => makeOf({}))).toBe("no error");
   });
 
   it("in a map of options, by its path", () => {
@@ -278,13 +278,13 @@ describe("an option that is none", () => {
   it("is none of a sender's that is made of the kit: what its options are only its author knows", () => {
     const options = { from: "ACME", apiKey: "k" };
     const api = { provider: "acme", url: "https://sms.example", request: () => ({ url: "https://sms.example", headers: {} }), accepted: () => acceptedAs("1") };
-    expect(faultOf(() => carrierSender("acmeSender", options, api))).toBe("no fault");
-    expect(faultOf(() => framedSender("acmeSender", options, { provider: "acme", hand: async () => acceptedAs("1") }))).toBe("no fault");
+    expect(faultOf(() => carrierSender("acmeSender", options, api))).toBe("no error");
+    expect(faultOf(() => framedSender("acmeSender", options, { provider: "acme", hand: async () => acceptedAs("1") }))).toBe("no error");
   });
 });
 
 describe("no options at all", () => {
-  const needy = takers.filter(({ make }) => faultOf(() => make({})) !== "no fault");
+  const needy = takers.filter(({ make }) => faultOf(() => make({})) !== "no error");
   it.each(needy)("$name", ({ name, make }) => {
     expect(String(faultOf(() => make()))).toMatch(new RegExp(`^\\w*Error: ${name}(: the options are missing\\. Call ${name}\\(\\{ … \\}\\)| needs options: )`));
     for (const none of [null, "key", () => ({})])

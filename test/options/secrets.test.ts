@@ -5,20 +5,13 @@ import { generateApiKey } from "../../src/access/accounts.js";
 import { readCustomer, readCustomerCall, readOptions } from "../../src/options/options.js";
 import { isGuessable } from "../../src/options/secret.js";
 import { codePoint } from "../support/code-point.js";
-import { neededOptions } from "../support/options.js";
+import { neededOptions, optionsError } from "../support/options.js";
 
 const sound = randomBytes(32).toString("base64");
 const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
 const options = { ...neededOptions, secret: sound, ...customer(generateApiKey().key) };
 
-function faultOf(change: object): string {
-  try {
-    readOptions({ ...options, ...change });
-  } catch (error) {
-    return (error as Error).message;
-  }
-  return "no fault";
-}
+const errorWith = (change: object) => optionsError({ ...options, ...change });
 
 afterEach(() => void vi.unstubAllEnvs());
 
@@ -34,7 +27,7 @@ describe("what stands in the documentation is refused always", () => {
   ])("%j", (change, words) => {
     for (const environment of ["development", "test", "production"]) {
       vi.stubEnv("NODE_ENV", environment);
-      expect(faultOf(change)).toContain(words);
+      expect(errorWith(change)).toContain(words);
     }
   });
 });
@@ -51,26 +44,26 @@ describe("secrets that sign callbacks", () => {
     } catch (error) {
       return (error as Error).message;
     }
-    return "no fault";
+    return "no error";
   };
 
   it("are refused where they stand in the documentation", () => {
     const words = `webhookSecrets.1 is published in the documentation; ${fix}`;
-    expect(faultOf(configured(drawn(), documented))).toBe(`phoneproof: customers.0.${words}`);
+    expect(errorWith(configured(drawn(), documented))).toBe(`phoneproof: customers.0.${words}`);
     expect([called("create", drawn(), documented), called("update", drawn(), documented)]).toEqual([words, words]);
   });
 
   it.each(guessable)("are refused in production where they can be guessed: %s", (secret) => {
-    expect([faultOf(configured(secret)), called("create", secret)]).toEqual(["no fault", "no fault"]);
+    expect([errorWith(configured(secret)), called("create", secret)]).toEqual(["no error", "no error"]);
     vi.stubEnv("NODE_ENV", "production");
     const words = `webhookSecrets.0 can be guessed, and NODE_ENV is production; ${fix}`;
-    expect(faultOf(configured(secret))).toBe(`phoneproof: customers.0.${words}`);
+    expect(errorWith(configured(secret))).toBe(`phoneproof: customers.0.${words}`);
     expect([called("create", secret), called("update", secret)]).toEqual([words, words]);
   });
 
   it("drawn ones are taken, and what a source answers keeps no customer out", () => {
     vi.stubEnv("NODE_ENV", "production");
-    for (let i = 0; i < 200; i++) expect(faultOf(configured(drawn()))).toBe("no fault");
+    for (let i = 0; i < 200; i++) expect(errorWith(configured(drawn()))).toBe("no error");
     const sourced = { customer_uuid: "11111111-2222-3333-4444-555555555555", webhookSecrets: [documented, ...guessable] };
     expect(readCustomer(sourced)).toEqual(sourced);
   });
@@ -91,12 +84,12 @@ describe("in production, what can be guessed is refused", () => {
     "for development only, make another one",
   ];
   it.each(guessable)("%s", (secret) => {
-    expect(faultOf({ secret })).toBe("no fault");
+    expect(errorWith({ secret })).toBe("no error");
     vi.stubEnv("NODE_ENV", "production");
-    expect(faultOf({ secret })).toBe("phoneproof: secret can be guessed, and NODE_ENV is production; make one with: openssl rand -base64 32");
-    expect(faultOf({ secret: [sound, secret] })).toContain("secret.1 can be guessed");
-    expect(faultOf({ pepper: secret })).toContain("pepper can be guessed");
-    expect(faultOf(customer(secret))).toContain("customers.0.keys.0 can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot");
+    expect(errorWith({ secret })).toBe("phoneproof: secret can be guessed, and NODE_ENV is production; make one with: openssl rand -base64 32");
+    expect(errorWith({ secret: [sound, secret] })).toContain("secret.1 can be guessed");
+    expect(errorWith({ pepper: secret })).toContain("pepper can be guessed");
+    expect(errorWith(customer(secret))).toContain("customers.0.keys.0 can be guessed, and NODE_ENV is production: generateApiKey() makes one that cannot");
   });
 
   const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });

@@ -11,7 +11,7 @@ import { createVerifier, VerifierError } from "../../src/index.js";
 import { apiKeyOf } from "../../src/options/api-key.js";
 import { readOptions } from "../../src/options/options.js";
 import { router } from "../../src/routing/router.js";
-import { neededOptions } from "../support/options.js";
+import { errorOf, neededOptions, optionsError } from "../support/options.js";
 import { logger, setUp } from "../support/verifier.js";
 
 /** What people get wrong without noticing: each is a fault that names the path and the fix. */
@@ -22,16 +22,6 @@ const dollar = ["$", "{code}"].join("");
 const [key, otherKey] = [7, 11].map((step) => apiKeyOf(Uint8Array.from({ length: 32 }, (_, at) => at * step))) as [string, string];
 const twilio = (more: object = {}) => twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "ACME", ...more });
 const receipts = (more: object = {}) => ({ receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "token" })], ...more } });
-
-function faultOf(read: () => unknown): string {
-  try {
-    read();
-  } catch (error) {
-    return (error as Error).message;
-  }
-  return "no fault";
-}
-const fault = (options: object) => faultOf(() => readOptions({ ...neededOptions, ...options }));
 
 describe("options that look right and are not", () => {
   it.each<[object, string]>([
@@ -180,20 +170,20 @@ describe("options that look right and are not", () => {
     ),
     [receipts({ baseUrl: "otp.example" }), "receipts.baseUrl must be the public address of this app, for example https://api.example.com"],
   ])("%j", (options, words) => {
-    expect(fault(options)).toContain(words);
+    expect(optionsError(options)).toContain(words);
   });
 
   it("what is meant so is taken: every country, a longer life, one source for each carrier", () => {
-    expect(fault({ countries: countryCodes })).toBe("no fault");
-    expect(fault({ policy: { lifetime: 86_400 } })).toBe("no fault");
-    for (const lifetime of [1, 30, 60, 120]) expect(fault({ policy: { lifetime } })).toBe("no fault");
-    expect(fault({ policy: { lifetime: 60, retryCooldowns: [30, 60, 900] } })).toBe("no fault");
-    expect(fault({ policy: { limits: { perDevice: [{ limit: 5, window: 365 * 86_400 }] } } })).toBe("no fault");
+    expect(optionsError({ countries: countryCodes })).toBe("no error");
+    expect(optionsError({ policy: { lifetime: 86_400 } })).toBe("no error");
+    for (const lifetime of [1, 30, 60, 120]) expect(optionsError({ policy: { lifetime } })).toBe("no error");
+    expect(optionsError({ policy: { lifetime: 60, retryCooldowns: [30, 60, 900] } })).toBe("no error");
+    expect(optionsError({ policy: { limits: { perDevice: [{ limit: 5, window: 365 * 86_400 }] } } })).toBe("no error");
     for (const every of [0.2, 600, 900, 1_800, 3_600, 9_000, 36_000, 43_200, 86_400])
-      expect(fault({ callbacks: { pollInterval: every }, lists: { refresh: every } })).toBe("no fault");
-    expect(fault({ policy: { lifetime: 600_000, longLifetime: true } })).toBe("no fault");
-    expect(fault({ policy: { longLifetime: true }, customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 600_000 } }] })).toBe(
-      "no fault",
+      expect(optionsError({ callbacks: { pollInterval: every }, lists: { refresh: every } })).toBe("no error");
+    expect(optionsError({ policy: { lifetime: 600_000, longLifetime: true } })).toBe("no error");
+    expect(optionsError({ policy: { longLifetime: true }, customers: [{ ...customer("k".repeat(40)).customers[0], policy: { lifetime: 600_000 } }] })).toBe(
+      "no error",
     );
     const own = [
       key,
@@ -203,18 +193,18 @@ describe("options that look right and are not", () => {
       "words of my own, which a header may well carry",
       `"${"k".repeat(40)}`,
     ];
-    for (const one of own) expect(fault(customer(one))).toBe("no fault");
-    expect(fault(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no fault");
-    for (const baseUrl of ["https://receipts.example/sms-receipts", "http://receipts/"]) expect(fault(receipts({ baseUrl }))).toBe("no fault");
+    for (const one of own) expect(optionsError(customer(one))).toBe("no error");
+    expect(optionsError(receipts({ baseUrl: "https://otp.example/api/" }))).toBe("no error");
+    for (const baseUrl of ["https://receipts.example/sms-receipts", "http://receipts/"]) expect(optionsError(receipts({ baseUrl }))).toBe("no error");
     const everyone = Object.fromEntries(["default", "en", "FR", "fr-fr", "PT-br", "zh", "zh-Hant", "nb", "fil", "pap"].map((language) => [language, "{code}"]));
-    expect(fault({ message: { text: everyone } })).toBe("no fault");
-    expect(fault({ message: { text: { ...everyone, nb: undefined, NO: "{code}" } } })).toBe("no fault");
-    expect(fault({ message: { text: { ...everyone, "es-ES": "{code}", eu: "{code}", klingon: "{code}" }, locale: () => "eu" } })).toBe("no fault");
+    expect(optionsError({ message: { text: everyone } })).toBe("no error");
+    expect(optionsError({ message: { text: { ...everyone, nb: undefined, NO: "{code}" } } })).toBe("no error");
+    expect(optionsError({ message: { text: { ...everyone, "es-ES": "{code}", eu: "{code}", klingon: "{code}" }, locale: () => "eu" } })).toBe("no error");
     for (const text of ["{code}{code}", "$ {code} (EUR)", "{code}\n\n@example.com #{code}", "{code} :-} {-:"])
-      expect(fault({ message: { text } })).toBe("no fault");
+      expect(optionsError({ message: { text } })).toBe("no error");
     for (const docUrl of ["https://docs.example.com/errors", "http://localhost:3000", "HTTPS://Docs.Example/?page=errors"])
-      expect(fault({ docUrl })).toBe("no fault");
-    expect(fault(receipts({ sources: [twilioReceipts({ authToken: "a" }), plivoReceipts({ authToken: "b" })] }))).toBe("no fault");
+      expect(optionsError({ docUrl })).toBe("no error");
+    expect(optionsError(receipts({ sources: [twilioReceipts({ authToken: "a" }), plivoReceipts({ authToken: "b" })] }))).toBe("no error");
   });
 
   it.each<[() => unknown, string]>([
@@ -253,7 +243,7 @@ describe("options that look right and are not", () => {
     [() => memoryStore({ nmae: "a" } as never), "memoryStore: option nmae is not an option"],
     [() => memoryStore("a" as never), "memoryStore: its options must be an object"],
   ])("%s", (make, words) => {
-    expect(faultOf(make)).toContain(words);
+    expect(errorOf(make)).toContain(words);
   });
 });
 
@@ -367,7 +357,7 @@ describe("no message of zod's own reaches a user", () => {
   }
 
   it("the options as they stand here are sound", () => {
-    expect(faultOf(() => readOptions(full as never))).toBe("no fault");
+    expect(errorOf(() => readOptions(full as never))).toBe("no error");
   });
 
   it.each(pathsOf(full).map((path) => [path.join(".") || "the options", path] as const))("%s", (_name, path) => {
@@ -403,7 +393,7 @@ describe("no message of zod's own reaches a user", () => {
   };
   it.each(pathsOf(routed).map((path) => [path.join(".") || "the options", path] as const))("of router: %s", (_name, path) => {
     for (const value of [...odd, undefined])
-      expect(faultOf(() => router(put(routed, path, value) as never))).toMatch(/^(no fault|router: )(?!.*(Invalid|expected|received|Too ))/);
+      expect(errorOf(() => router(put(routed, path, value) as never))).toMatch(/^(no error|router: )(?!.*(Invalid|expected|received|Too ))/);
   });
 
   it.each(["createAuthentication", "retry", "check", "lookup", "explain", "history", "erase", "unlock", "stats"] as const)("of %s", async (operation) => {
@@ -446,7 +436,7 @@ describe("what is called with no options at all says what it needs", () => {
     for (const [name, make] of exported) {
       if (typeof make !== "function" || !/(Sender|Receipts|Lookup|Challenge|Chain|Handlers?|Plugin)$/.test(name)) continue;
       for (const given of make.length === 0 ? [[], [{}]] : [[], [{}], [null]]) {
-        const message = faultOf(() => make(...given));
+        const message = errorOf(() => make(...given));
         expect(`${name}(${JSON.stringify(given[0])}): ${message}`).not.toMatch(
           /Cannot (read|destructure|convert)|is not (a function|iterable)|undefined \(reading/,
         );

@@ -7,7 +7,7 @@ import type { Store } from "../../src/ports/store.js";
 import type { FixedClock } from "../../src/testing/fixed-clock.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { type Dump, spellingsOf, spellingsOfId, traces } from "../support/dump.js";
-import { faultOf, inbox, secret, setUp, start } from "../support/verifier.js";
+import { errorCode, inbox, secret, setUp, start } from "../support/verifier.js";
 
 /** A store, and all that it holds. */
 export interface Dumped {
@@ -141,8 +141,8 @@ export function privacyCases(name: string, open: () => Promise<Dumped>): void {
       expect(await service.verifier.history(service.of)).toEqual([]);
       expect((await service.verifier.deadLetters()).filter(({ customer_uuid }) => customer_uuid === service.customer)).toEqual([]);
       for (const authentication_uuid of service.ids) {
-        expect(await faultOf(service.check(authentication_uuid, "123456"))).toBe("invalid_auth_uuid");
-        expect(await faultOf(service.retry(authentication_uuid))).toBe("invalid_auth_uuid");
+        expect(await errorCode(service.check(authentication_uuid, "123456"))).toBe("invalid_auth_uuid");
+        expect(await errorCode(service.retry(authentication_uuid))).toBe("invalid_auth_uuid");
       }
       expect(await other.verifier.history(other.of)).toHaveLength(5);
       expect(await service.verifier.erase(service.of)).toMatchObject({ erased: 0 });

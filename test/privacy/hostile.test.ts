@@ -8,7 +8,7 @@ import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { rigged } from "../hostile/kit.js";
 import { PlainStore } from "../store/plain-store.js";
 import { type Dump, dumpOfMemory, spellingsOf, spellingsOfId, traces } from "../support/dump.js";
-import { faultOf, inbox, secret, setUp, start } from "../support/verifier.js";
+import { errorCode, inbox, secret, setUp, start } from "../support/verifier.js";
 
 const number = "+33612098765";
 const mask = createKeyring([secret]).pseudonym(number);
@@ -122,7 +122,7 @@ describe("an erasure while something is under way", () => {
     const { authentication_uuid } = await one.create({ phone_number: number });
     await two.verifier.erase(one.of);
     for (const call of [() => one.check(authentication_uuid, one.box.code()), () => one.retry(authentication_uuid)])
-      expect(await faultOf(call())).toBe("invalid_auth_uuid");
+      expect(await errorCode(call())).toBe("invalid_auth_uuid");
   });
 
   it("two erasures at once, and creates among them: a last one leaves nothing", async () => {
@@ -170,7 +170,7 @@ describe("an erasure on a store that fails", () => {
       await turns();
       let calls = 0;
       store.fate = () => (++calls === step ? fate : "done");
-      failed = (await faultOf(service.verifier.erase(service.of))) === "unavailable";
+      failed = (await errorCode(service.verifier.erase(service.of))) === "unavailable";
       expect(failed, `step ${step}`).toBe(calls >= step);
       store.fate = () => "done";
       await service.verifier.erase(service.of);
@@ -187,7 +187,7 @@ describe("an erasure on a store that fails", () => {
       await turns();
       let calls = 0;
       store.fate = () => (++calls === step ? fate : "done");
-      failed = (await faultOf(service.verifier.unlock(service.of))) === "unavailable";
+      failed = (await errorCode(service.verifier.unlock(service.of))) === "unavailable";
       store.fate = () => "done";
       await turns();
       expect(await service.verifier.unlock(service.of), `step ${step}`).toMatchObject({ unlocked: failed });
@@ -203,7 +203,7 @@ describe("an erasure on a store that fails", () => {
     const service = serviceOn(store, { policy: { maxGuessOdds: 1, limits: { perNumber: [{ limit: 101, window: 86_400 }] } } });
     for (let i = 0; i < 101; i++) expect((await service.create({ phone_number: number })).status).toBe("pending");
     store.fate = (method) => (method === "delete" ? "refused" : "done");
-    expect(await faultOf(service.verifier.unlock(service.of))).toBe("unavailable");
+    expect(await errorCode(service.verifier.unlock(service.of))).toBe("unavailable");
     expect((await service.create({ phone_number: number })).status).toBe("rate_limited");
     store.fate = () => "done";
     await turns();
@@ -281,7 +281,7 @@ describe("much, odd and wrong", () => {
       customers: [{ customer_uuid: one.customer, keys: ["k".repeat(40)] }],
     });
     clock.advance(61_000);
-    expect(await faultOf(three.verifier.retry({ customer_uuid: one.customer, authentication_uuid }))).toBe("unavailable");
+    expect(await errorCode(three.verifier.retry({ customer_uuid: one.customer, authentication_uuid }))).toBe("unavailable");
     expect(three.box.messages).toEqual([]);
     await two.verifier.check({ customer_uuid: one.customer, authentication_uuid, check_code: two.box.code() });
     await turns();
@@ -306,15 +306,15 @@ describe("much, odd and wrong", () => {
         { phone_number: number },
         { ...of, customer_uuid: "no uuid" },
       ])
-        expect(await faultOf(operation(any(input))), JSON.stringify(input)).toBe("bad_request");
+        expect(await errorCode(operation(any(input))), JSON.stringify(input)).toBe("bad_request");
       for (const phone_number of ["", "12", "33612098765", "+33 6 12 09 87 65", "+3361209876512345", "*"])
-        expect(await faultOf(operation({ ...of, phone_number })), phone_number).toBe("invalid_phone_number");
-      expect(await faultOf(operation({ ...of, customer_uuid: randomUUID() }))).toBe("account_invalid");
+        expect(await errorCode(operation({ ...of, phone_number })), phone_number).toBe("invalid_phone_number");
+      expect(await errorCode(operation({ ...of, customer_uuid: randomUUID() }))).toBe("account_invalid");
     }
     for (const limit of [0, -1, 1.5, 1_001, "5", null, Number.NaN])
-      expect(await faultOf(verifier.history({ ...of, limit: any(limit) })), String(limit)).toBe("bad_request");
+      expect(await errorCode(verifier.history({ ...of, limit: any(limit) })), String(limit)).toBe("bad_request");
     const counting = setUp({ statistics: {} });
-    const stats = (from: unknown, to: unknown) => faultOf(counting.verifier.stats({ customer_uuid: counting.customer, from: any(from), to: any(to) }));
+    const stats = (from: unknown, to: unknown) => errorCode(counting.verifier.stats({ customer_uuid: counting.customer, from: any(from), to: any(to) }));
     const now = new Date(start);
     for (const [from, to] of [
       [1, 2],
@@ -326,7 +326,7 @@ describe("much, odd and wrong", () => {
       [new Date(0), now],
     ])
       expect(await stats(from, to), String(from)).toBe("bad_request");
-    expect(await faultOf(verifier.stats({ customer_uuid: service.customer, from: new Date(start), to: new Date(start + 1) })), "off").toBe("bad_request");
+    expect(await errorCode(verifier.stats({ customer_uuid: service.customer, from: new Date(start), to: new Date(start + 1) })), "off").toBe("bad_request");
     expect(await verifier.history(of)).toHaveLength(1);
   });
 });

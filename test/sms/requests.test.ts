@@ -332,7 +332,7 @@ it.each<[string, () => unknown, RegExp]>([
   expect(make).toThrow(message);
 });
 
-it("no fault repeats a secret", () => {
+it("no error repeats a secret", () => {
   for (const make of [
     () => vonageSender({ from: "x", applicationId: "a", privateKey: "s3cret-pem" }),
     () => twilioSender({ accountSid: "AC1", authToken: "s3cret", from: {} }),

@@ -4,7 +4,7 @@ import { memoryStore } from "../../adapters/store/memory/index.js";
 import { factHeaders } from "../../src/contract/facts.js";
 import type { AuthenticationResult, CheckResult, RetryResult, VerifierOptions } from "../../src/index.js";
 import { dumpOfMemory, spellingsOf, traces } from "../support/dump.js";
-import { faultOf, inbox, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { errorCode, inbox, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 const phone_number = numberOf(1);
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
@@ -305,7 +305,7 @@ describe("the number in the record of a check that was valid", () => {
   it("goes with an erasure", async () => {
     const { verifier, customer, check, authentication_uuid, box } = await stored({ idempotencyKey: "k" });
     await verifier.erase({ customer_uuid: customer, phone_number });
-    expect(await faultOf(check(authentication_uuid, box.code(), { idempotencyKey: "k" }))).toBe("invalid_auth_uuid");
+    expect(await errorCode(check(authentication_uuid, box.code(), { idempotencyKey: "k" }))).toBe("invalid_auth_uuid");
   });
 
   it("no valid without its number: unavailable, and nothing used up, where it is sealed under a secret that was dropped too early", async () => {
@@ -319,7 +319,7 @@ describe("the number in the record of a check that was valid", () => {
     expect((await both.verifier.retry(of)).status).toBe("approved");
     const check_code = both.box.code();
     const alone = setUp({ ...share, secret: next });
-    expect(await faultOf(alone.verifier.check({ ...of, check_code }))).toBe("unavailable");
+    expect(await errorCode(alone.verifier.check({ ...of, check_code }))).toBe("unavailable");
     expect(await both.verifier.check({ ...of, check_code })).toMatchObject({ status: "valid", phone_number });
   });
 });
@@ -353,7 +353,7 @@ describe("a number with a trunk zero after its country code is its canonical for
     ["lists.block, a function", { lists: { block: () => ({ numbers: [typed] }) } }],
   ])("in %s", async (_name, options) => {
     const { create } = setUp(options);
-    expect(await faultOf(create())).toBe("blocked_number");
+    expect(await errorCode(create())).toBe("blocked_number");
     expect((await create({ phone_number: numberOf(2) })).status).toBe("pending");
   });
 

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { errorCode, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 describe("Authentication: the answer of create, and what becomes of it (docs/contract.md#create-authentication)", () => {
   it("authentication_uuid | string (UUID) | Unique identifier of the authentication; used in retry and check", async () => {
@@ -65,7 +65,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect(record?.keepUntil).toBe(start + 600_000);
     expect(record?.data).not.toContain('"d":');
     clock.advance(600_000);
-    expect(await faultOf(check(authentication_uuid, "123456"))).toBe("invalid_auth_uuid");
+    expect(await errorCode(check(authentication_uuid, "123456"))).toBe("invalid_auth_uuid");
   });
 
   it("stored only as HMAC-SHA-256: neither the code nor anything reversible without the secret is in the record", async () => {

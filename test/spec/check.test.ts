@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { errorCode, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 /** A verifier on the store of `first`, for the same customer. */
 const beside = (first: ReturnType<typeof setUp>, options: object) =>
@@ -81,7 +81,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     clock.set(start + 600_000 + 86_400_000 - 1);
     expect((await check(authentication_uuid, box.code())).status).toBe("expired_auth");
     clock.advance(1);
-    expect(await faultOf(check(authentication_uuid, box.code()))).toBe("invalid_auth_uuid");
+    expect(await errorCode(check(authentication_uuid, box.code()))).toBe("invalid_auth_uuid");
   });
 
   it("expired_auth comes before already_validated", async () => {
@@ -162,7 +162,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     const { create, check, store, customer } = setUp();
     const { authentication_uuid } = await create();
     const before = await store.find(customer, authentication_uuid);
-    expect(await faultOf(check(authentication_uuid, typed))).toBe("bad_request");
+    expect(await errorCode(check(authentication_uuid, typed))).toBe("bad_request");
     expect(await store.find(customer, authentication_uuid)).toEqual(before);
   });
 

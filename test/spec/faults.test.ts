@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import packageJson from "../../package.json" with { type: "json" };
 import { generateApiKey } from "../../src/index.js";
-import { faultOf, numberOf, setUp } from "../support/verifier.js";
+import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 const uuid = "11111111-2222-3333-4444-555555555555";
 
@@ -122,7 +122,7 @@ describe("A fault the caller can act on answers 400 with exactly { code, message
     "a scheme that wraps an allowed origin is not that origin: `bad_request` for %s",
     async (callback_url) => {
       const set = setUp({ callbacks: { allowOrigins: ["http://localhost:4000", "https://example.com"] } });
-      expect(await faultOf(set.create({ callback_url }))).toBe("bad_request");
+      expect(await errorCode(set.create({ callback_url }))).toBe("bad_request");
     },
   );
 
@@ -239,7 +239,7 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
     const set = setUp({ customers: { findByKeyDigest: find, find } });
     const response = await set.http("POST", "/v1/check", {});
     expect([response.status, response.json.code, response.body.includes("select")]).toEqual([503, "unavailable", false]);
-    expect(await faultOf(set.create())).toBe("unavailable");
+    expect(await errorCode(set.create())).toBe("unavailable");
   });
 
   it("a customer source that hangs is given up after `storeTimeout`", async () => {

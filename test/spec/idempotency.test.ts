@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOf, inbox, numberOf, setUp } from "../support/verifier.js";
+import { errorCode, inbox, numberOf, setUp } from "../support/verifier.js";
 
 describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
   it("the same key and body return the same result without a second message", async () => {
@@ -24,7 +24,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
   it("another body under the key is `bad_request`", async () => {
     const { create, box } = setUp();
     await create({}, { idempotencyKey: "k" });
-    expect(await faultOf(create({ phone_number: numberOf(2) }, { idempotencyKey: "k" }))).toBe("bad_request");
+    expect(await errorCode(create({ phone_number: numberOf(2) }, { idempotencyKey: "k" }))).toBe("bad_request");
     expect(box.messages).toHaveLength(1);
   });
 
@@ -94,7 +94,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
 
   it.each(["", "é", "k".repeat(256), "a\nb"])("a key that is not 1 to 255 printable ASCII characters is `bad_request`: %j", async (idempotencyKey) => {
     const { create, box } = setUp();
-    expect(await faultOf(create({}, { idempotencyKey }))).toBe("bad_request");
+    expect(await errorCode(create({}, { idempotencyKey }))).toBe("bad_request");
     expect(box.messages).toHaveLength(0);
   });
 });
@@ -123,7 +123,7 @@ describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
     const { create, check, wrong, box } = setUp();
     const { authentication_uuid } = await create();
     await check(authentication_uuid, wrong(), { idempotencyKey: "k" });
-    expect(await faultOf(check(authentication_uuid, box.code(), { idempotencyKey: "k" }))).toBe("bad_request");
+    expect(await errorCode(check(authentication_uuid, box.code(), { idempotencyKey: "k" }))).toBe("bad_request");
   });
 
   it("over HTTP the header carries it", async () => {

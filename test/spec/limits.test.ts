@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import { faultOf, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
+import { errorCode, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
 
 const minute = 60_000;
 const hour = 60 * minute;
@@ -144,16 +144,16 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     for (let index = 0; index < 1_000; index++) refused.push(await set.create());
     expect(new Set(refused.map(({ status }) => status))).toEqual(new Set(["rate_limited"]));
     expect((await set.create({ phone_number: numberOf(2) })).status).toBe("pending");
-    const known = await Promise.all(refused.map(({ authentication_uuid }) => faultOf(set.check(authentication_uuid, "1"))));
-    expect(known.filter((fault) => fault === "no fault")).toHaveLength(20);
+    const known = await Promise.all(refused.map(({ authentication_uuid }) => errorCode(set.check(authentication_uuid, "1"))));
+    expect(known.filter((fault) => fault === "no error")).toHaveLength(20);
     set.clock.advance(hour);
     await createMany(set, 5, () => ({}));
-    expect(await faultOf(set.check((await set.create()).authentication_uuid, "1")), "the next hour's are kept again").toBe("no fault");
+    expect(await errorCode(set.check((await set.create()).authentication_uuid, "1")), "the next hour's are kept again").toBe("no error");
   });
 
   it("a fault charges nothing", async () => {
     const set = setUp();
-    for (let index = 0; index < 20; index++) await faultOf(set.create({ device_type: "FRIDGE" }));
+    for (let index = 0; index < 20; index++) await errorCode(set.create({ device_type: "FRIDGE" }));
     expect(await createMany(set, 6, () => ({}))).toEqual(pendingThenLimited(5));
   });
 
@@ -256,7 +256,7 @@ describe("Policy errors return 400, nothing sent, nothing charged (docs/contract
     ["block list, by prefix", "blocked_number", numberOf(1), { blockedNumbers: ["+3361*"] }],
   ] as const)("%s → `%s`", async (_what, code, phone_number, options) => {
     const set = setUp(options as never);
-    expect(await faultOf(set.create({ phone_number }))).toBe(code);
+    expect(await errorCode(set.create({ phone_number }))).toBe(code);
     expect(set.box.messages).toHaveLength(0);
   });
 
@@ -280,14 +280,14 @@ describe("Policy errors return 400, nothing sent, nothing charged (docs/contract
     `+${"1".repeat(5000)}`,
   ])("`phone_number` must be E.164 and valid for its country: %j", async (phone_number) => {
     const set = setUp();
-    expect(await faultOf(set.create({ phone_number }))).toBe("invalid_phone_number");
+    expect(await errorCode(set.create({ phone_number }))).toBe("invalid_phone_number");
     expect(set.box.messages).toHaveLength(0);
   });
 
   it('Numbers listed in `testNumbers` are exempt from validity; `phoneValidation: "possible"` accepts ranges newer than the metadata', async () => {
     const set = setUp({ testNumbers: ["+447700900123"], countries: ["FR"] });
     expect((await set.create({ phone_number: "+447700900123" })).status).toBe("pending");
-    expect(await faultOf(set.create({ phone_number: "+447700900124" }))).toBe("invalid_phone_number");
+    expect(await errorCode(set.create({ phone_number: "+447700900124" }))).toBe("invalid_phone_number");
     expect((await setUp({ phoneValidation: "possible" }).create({ phone_number: "+447700900124" })).status).toBe("pending");
   });
 });
@@ -318,7 +318,7 @@ describe("guess budget, tested when the verifier is built and for every customer
 
   it("a customer source that answers a broken policy gets nothing sent", async () => {
     const set = setUp({ customers: { findByKeyDigest: () => undefined, find: (customer_uuid: string) => ({ customer_uuid, policy: { codeLength: 4 } }) } });
-    expect(await faultOf(set.create())).toBe("unavailable");
+    expect(await errorCode(set.create())).toBe("unavailable");
     expect(set.box.messages).toHaveLength(0);
   });
 

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { LookupFacts, LookupProvider } from "../../src/index.js";
-import { faultOf, numberOf, setUp } from "../support/verifier.js";
+import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 const look = (set: ReturnType<typeof setUp>, phone_number: string) => set.verifier.lookup({ customer_uuid: set.customer, phone_number });
 const provider = (lookup: LookupProvider["lookup"]) => setUp({ lookup: { lookup } });
@@ -82,11 +82,11 @@ describe("Phone lookup result (docs/contract.md#lookup)", () => {
 
   it("phone_number must be E.164 and valid: else `invalid_phone_number`", async () => {
     const set = setUp();
-    for (const number of ["33612345678", "+1", "nonsense", "+336 12345678"]) expect(await faultOf(look(set, number))).toBe("invalid_phone_number");
+    for (const number of ["33612345678", "+1", "nonsense", "+336 12345678"]) expect(await errorCode(look(set, number))).toBe("invalid_phone_number");
   });
 
   it("an unknown customer-uuid is `account_invalid`", async () => {
     const set = setUp();
-    expect(await faultOf(set.verifier.lookup({ customer_uuid: "11111111-2222-3333-4444-555555555555", phone_number: "+33612345678" }))).toBe("account_invalid");
+    expect(await errorCode(set.verifier.lookup({ customer_uuid: "11111111-2222-3333-4444-555555555555", phone_number: "+33612345678" }))).toBe("account_invalid");
   });
 });

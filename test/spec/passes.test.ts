@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import type { List, PolicyOverride } from "../../src/index.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
-import { faultOf, numberOf, setUp } from "../support/verifier.js";
+import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 const french = (index: number) => `+3361200${String(index).padStart(4, "0")}`;
 const turn = () => new Promise(setImmediate);
@@ -20,8 +20,8 @@ async function filled(options: Parameters<typeof setUp>[0] = {}) {
 describe("lists: block and safe, changeable while running", () => {
   it("a blocked number is `blocked_number`, a blocked address or device `spam_detected`, and explain says which", async () => {
     const set = setUp({ lists: { block: { numbers: [numberOf(1), "+44*"], cidrs: ["203.0.113.0/24", "2001:db8::/32"], devices: ["bad"] } } });
-    expect(await faultOf(set.create())).toBe("blocked_number");
-    expect(await faultOf(set.create({ phone_number: "+447400123456" }))).toBe("blocked_number");
+    expect(await errorCode(set.create())).toBe("blocked_number");
+    expect(await errorCode(set.create({ phone_number: "+447400123456" }))).toBe("blocked_number");
     for (const [fields, reason] of [
       [{ ip: "203.0.113.9" }, "the address is on the block list: 203.0.113.0/24"],
       [{ ip: "2001:db8:7::1" }, "the address is on the block list: 2001:db8::/32"],
@@ -85,7 +85,7 @@ describe("challenge: create takes an optional `proof`", () => {
     expect([(await capped.create({ proof: "right" })).status, (await capped.create({ proof: "right" })).status]).toEqual(["pending", "rate_limited"]);
   });
 
-  it("a wrong proof, one that is late, and one that cannot be checked are no fault: the rules simply stand", async () => {
+  it("a wrong proof, one that is late, and one that cannot be checked are no error: the rules simply stand", async () => {
     const set = await filled({
       challenge: {
         verify: async (proof) => {
@@ -106,7 +106,7 @@ describe("challenge: create takes an optional `proof`", () => {
   it("without a challenge a proof changes nothing; one of another type is `bad_request`", async () => {
     const set = await filled();
     expect((await set.create({ phone_number: french(11), proof: "right" })).status).toBe("spam_detected");
-    for (const proof of [7, "", null, {}, "x".repeat(8_193)]) expect(await faultOf(set.create({ proof }))).toBe("bad_request");
+    for (const proof of [7, "", null, {}, "x".repeat(8_193)]) expect(await errorCode(set.create({ proof }))).toBe("bad_request");
   });
 
   it("Idempotency-Key: a repeat with a fresh proof is the same request", async () => {

@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import { faultOf, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { errorCode, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 
@@ -159,7 +159,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect(messages[0]).toEqual(messages[1]);
     expect((messages[0] as string[])[0]).toBe("invalid_auth_uuid");
     mine.clock.advance(600_000 + 86_400_000);
-    expect(await faultOf(theirs.retry(authentication_uuid))).toBe("invalid_auth_uuid");
+    expect(await errorCode(theirs.retry(authentication_uuid))).toBe("invalid_auth_uuid");
   });
 
   it("`next_retry_at` = min(end of the cool-down, `expires_at`)", async () => {

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import type { Change, CommitResult, StartRequest, Store, VerificationOptions } from "../../src/index.js";
-import { faultOf, numberOf, setUp } from "../support/verifier.js";
+import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 const number = numberOf(1);
 
@@ -126,8 +126,8 @@ describe("start", () => {
     set.clock.advance(30_000);
     expect(await set.verifier.retry({ authentication_uuid })).toMatchObject({ status: "approved" });
     const slot = `${authentication_uuid.slice(0, -8)}00000000`;
-    expect(await faultOf(set.verifier.check({ authentication_uuid: slot, check_code: set.box.code() }))).toBe("invalid_auth_uuid");
-    expect(await faultOf(set.verifier.explain({ authentication_uuid: slot }))).toBe("invalid_auth_uuid");
+    expect(await errorCode(set.verifier.check({ authentication_uuid: slot, check_code: set.box.code() }))).toBe("invalid_auth_uuid");
+    expect(await errorCode(set.verifier.explain({ authentication_uuid: slot }))).toBe("invalid_auth_uuid");
     expect(await set.verifier.check({ authentication_uuid, check_code: set.box.code() })).toMatchObject({ status: "valid" });
   });
 
@@ -278,7 +278,7 @@ describe("start", () => {
     const there = set.another({ store } as Options);
     const second = await there.start();
     expect(await there.get()).toMatchObject({ authentication_uuid: second.authentication_uuid, status: "open" });
-    expect(await faultOf(there.verifier.explain({ authentication_uuid: first.authentication_uuid }))).toBe("invalid_auth_uuid");
+    expect(await errorCode(there.verifier.explain({ authentication_uuid: first.authentication_uuid }))).toBe("invalid_auth_uuid");
     set.clock.advance(1_000);
     await expect.poll(() => kept).toBe(true);
     expect(await set.another().verifier.explain({ authentication_uuid: first.authentication_uuid })).toMatchObject({ validated: true });
@@ -297,7 +297,7 @@ describe("start", () => {
       await there.check(there.box.code());
       throw new Error("the reply is lost");
     });
-    expect(await faultOf(set.another({ store } as Options).start())).toBe("unavailable");
+    expect(await errorCode(set.another({ store } as Options).start())).toBe("unavailable");
     await expect.poll(() => isTakenBack).toBe(true);
     expect(await set.get()).toMatchObject({ status: "verified", attempts: 1, sends: [{ attempt: 1 }] });
   });
@@ -312,7 +312,7 @@ describe("start", () => {
         throw new Error("the reply is lost");
       }),
     } as Options);
-    expect(await faultOf(failing.start())).toBe("unavailable");
+    expect(await errorCode(failing.start())).toBe("unavailable");
     await expect.poll(async () => (await set.another().get())?.authentication_uuid).toBe(first.authentication_uuid);
     expect(failing.box.messages).toEqual([]);
     const there = set.another();
@@ -332,7 +332,7 @@ describe("repeats (docs/contract.md#repeated-starts)", () => {
     expect(await set.start({}, { idempotencyKey: "two" })).toMatchObject({ status: "pending", attempt: 2 });
     expect(await set.start({}, { idempotencyKey: "one" })).toMatchObject({ status: "pending", attempt: 1 });
     expect([...set.box.messages, ...there.box.messages]).toHaveLength(2);
-    expect(await faultOf(set.start({ ip: "192.0.2.1" }, { idempotencyKey: "one" }))).toBe("bad_request");
+    expect(await errorCode(set.start({ ip: "192.0.2.1" }, { idempotencyKey: "one" }))).toBe("bad_request");
     expect(await set.check(there.box.code(), { idempotencyKey: "check" })).toMatchObject({ status: "valid", phone_number: number });
     expect(await there.check(there.box.code(), { idempotencyKey: "check" })).toMatchObject({ status: "valid", phone_number: number });
     expect(await there.check(there.box.code())).toEqual({ status: "not_found" });
@@ -451,7 +451,7 @@ describe("cancel and get", () => {
     expect(await set.another().verifier.erase({ phone_number: number })).toMatchObject({ erased: 3 });
     for (const { authentication_uuid } of [first, second, third]) {
       expect(await set.another().verifier.verifications.get({ authentication_uuid })).toBeUndefined();
-      expect(await faultOf(set.verifier.explain({ authentication_uuid }))).toBe("invalid_auth_uuid");
+      expect(await errorCode(set.verifier.explain({ authentication_uuid }))).toBe("invalid_auth_uuid");
     }
     expect(await set.get()).toBeUndefined();
     expect(await set.start()).toMatchObject({ status: "pending", attempt: 1 });
@@ -476,7 +476,7 @@ describe("what a start may ask for", () => {
     set.clock.advance(30_000);
     await set.another().start();
     await expect(set.start({ code_length: 4 })).rejects.toThrow(/code_length 4 is not allowed.*10 sends.*5 checks/);
-    expect(await faultOf(set.start({ code_length: 3 }))).toBe("bad_request");
+    expect(await errorCode(set.start({ code_length: 3 }))).toBe("bad_request");
   });
 
   it("input of every wrong kind is `bad_request`, and sends nothing (docs/contract.md#start)", async () => {
@@ -497,14 +497,14 @@ describe("what a start may ask for", () => {
       () => verifications.get({} as never),
       () => verifications.cancel({ authentication_uuid: "no uuid" }),
     ];
-    for (const call of calls) expect(await faultOf(call())).toBe("bad_request");
+    for (const call of calls) expect(await errorCode(call())).toBe("bad_request");
   });
 
   it("customerOf: the customer of an API key, or `forbidden` (docs/contract.md#api-keys)", async () => {
     const { verifier, apiKey, customer } = setUp();
     expect(await verifier.customerOf(apiKey)).toBe(customer);
-    expect(await faultOf(verifier.customerOf("pp_nobody"))).toBe("forbidden");
-    expect(await faultOf(verifier.customerOf(undefined))).toBe("forbidden");
+    expect(await errorCode(verifier.customerOf("pp_nobody"))).toBe("forbidden");
+    expect(await errorCode(verifier.customerOf(undefined))).toBe("forbidden");
   });
 });
 

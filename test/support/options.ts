@@ -1,3 +1,5 @@
+import { VerifierError } from "../../src/errors.js";
+import { readOptions } from "../../src/options/options.js";
 import type { VerifierOptions } from "../../src/options/types.js";
 
 const never = () => Promise.reject(new Error("no test asks for it"));
@@ -10,3 +12,24 @@ export const neededOptions: VerifierOptions = {
   countries: ["FR"],
   customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys: ["k".repeat(40)] }],
 };
+
+/** The message of the error that a function throws; "no error" for none. */
+export function errorOf(make: () => unknown): string {
+  try {
+    make();
+  } catch (error) {
+    return (error as Error).message;
+  }
+  return "no error";
+}
+
+/** The message with which options are rejected, the needed ones among them; "no error" if they are valid. */
+export function optionsError(options: object): string {
+  try {
+    readOptions({ ...neededOptions, ...options });
+  } catch (error) {
+    if (error instanceof VerifierError && error.code === "invalid_options") return error.message;
+    throw error;
+  }
+  return "no error";
+}

@@ -99,11 +99,11 @@ export function setUp(options: Partial<VerifierOptions> = {}) {
 }
 
 /** The `VerifierError` code a call rejects with. */
-export async function faultOf(call: Promise<unknown>): Promise<string> {
+export async function errorCode(call: Promise<unknown>): Promise<string> {
   try {
     await call;
   } catch (error) {
     return (error as { code?: string }).code ?? `not a VerifierError: ${String(error)}`;
   }
-  return "no fault";
+  return "no error";
 }

@@ -4,21 +4,9 @@ import { defaultPolicy, type PolicyOverride } from "../../src/domain/policy.js";
 import { VerifierError } from "../../src/errors.js";
 import { readCustomerPolicy, readOptions } from "../../src/options/options.js";
 import type { VerifierOptions } from "../../src/options/types.js";
-import { neededOptions } from "../support/options.js";
+import { neededOptions, optionsError } from "../support/options.js";
 
 const read = (options: object) => readOptions({ ...neededOptions, ...options });
-
-/** The message of the fault that these options are answered with. */
-function faultOf(options: object): string {
-  try {
-    read(options);
-  } catch (error) {
-    expect(error).toBeInstanceOf(VerifierError);
-    expect((error as VerifierError).code).toBe("invalid_options");
-    return (error as VerifierError).message;
-  }
-  return "no fault";
-}
 
 const limits = (caps: object) => ({ policy: { limits: caps } });
 const customer = (more: object) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys: ["k".repeat(40)], ...more }] });
@@ -67,11 +55,11 @@ describe("options: a fault names the option's path and the fix", () => {
     [{ callbacks: { concurrency: { perHost: 129 } } }, "callbacks.concurrency.perHost must be at most total, 128"],
     [{ logger: {} }, "logger must be a logger: an object with the methods info, warn, error"],
   ])("%j", (options, message) => {
-    expect(faultOf(options)).toContain(message);
+    expect(optionsError(options)).toContain(message);
   });
 
   it("every fault is named at once", () => {
-    expect(faultOf({ secret: "short", countries: undefined, nope: 1 }).match(/secret|countries must|nope is not/g)).toEqual([
+    expect(optionsError({ secret: "short", countries: undefined, nope: 1 }).match(/secret|countries must|nope is not/g)).toEqual([
       "secret",
       "countries must",
       "nope is not",

@@ -5,9 +5,9 @@ import { memoryStore } from "../../adapters/store/memory/index.js";
 import type { AuthenticationResult, Customers, VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/index.js";
+import { callbackUrl, drive, ending, keyOf, numberAt, pass, rigged, type Service, sender, service, tallied, turns, wide } from "../hostile/kit.js";
 import { PlainStore } from "../store/plain-store.js";
 import { start } from "../support/verifier.js";
-import { callbackUrl, drive, ending, keyOf, numberAt, pass, rigged, type Service, sender, service, tallied, turns, wide } from "./kit.js";
 
 /** What one life of an authentication shows of the options. */
 async function life(one: Service): Promise<unknown> {
