@@ -43,14 +43,14 @@ const everyBehaviour: readonly CarrierBehaviour[] = ["accepts", "refuses", "thro
 
 /** The required outcome for each behaviour. */
 const due: Readonly<Record<CarrierBehaviour, { readonly outcome: SendOutcome["outcome"]; readonly sentence: string }>> = {
-  accepts: { outcome: "accepted", sentence: "a message that the carrier takes is accepted" },
-  refuses: { outcome: "rejected", sentence: "a message that the carrier refuses is rejected" },
-  throttles: { outcome: "rejected", sentence: "a message that the carrier has no room for is rejected" },
-  fails: { outcome: "unknown", sentence: "a message at which the carrier fails without more is of unknown outcome" },
-  garbles: { outcome: "unknown", sentence: "an answer that is none leaves the outcome unknown" },
-  withholds: { outcome: "unknown", sentence: "an answer that does not come before the signal leaves the outcome unknown, and is not waited for" },
-  cuts: { outcome: "unknown", sentence: "a connection that is cut before the answer leaves the outcome unknown" },
-  unreachable: { outcome: "rejected", sentence: "a carrier that cannot be connected to has surely not sent the message: rejected" },
+  accepts: { outcome: "accepted", sentence: "a message that the carrier accepts is accepted" },
+  refuses: { outcome: "rejected", sentence: "a message that the carrier rejects is rejected" },
+  throttles: { outcome: "rejected", sentence: "a message for which the carrier has no capacity is rejected" },
+  fails: { outcome: "unknown", sentence: "if the carrier fails without details, the outcome is unknown" },
+  garbles: { outcome: "unknown", sentence: "if the response cannot be read, the outcome is unknown" },
+  withholds: { outcome: "unknown", sentence: "if no response arrives before the signal, the outcome is unknown, and the sender does not wait" },
+  cuts: { outcome: "unknown", sentence: "if the connection is cut before the response, the outcome is unknown" },
+  unreachable: { outcome: "rejected", sentence: "if no connection to the carrier can be made, the message was not sent: rejected" },
 };
 
 /**
@@ -96,7 +96,7 @@ function outcomeCase(behaviour: CarrierBehaviour, patience: number): ContractCas
 function acceptingCases(crowd: number, patience: number): readonly ContractCase<SenderSubject>[] {
   return [
     {
-      name: "accepts: text and number arrive to the letter",
+      name: "accepts: text and number arrive unchanged",
       run: (subject) =>
         onBench(subject, "accepts", async ({ sender, received }) => {
           const code = newCode();
@@ -112,13 +112,13 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
             const outcome = await inTime(send(sender, message), patience);
             ensure(outcome.outcome === "accepted", `the outcome: expected accepted, got ${JSON.stringify(outcome)}`);
             const last = received().at(-1);
-            ensure(last?.to === message.to, "the number did not arrive as it was");
-            ensure(last?.text === due, `a text did not arrive as it was: expected ${JSON.stringify(due)}, got ${JSON.stringify(last?.text)}`);
+            ensure(last?.to === message.to, "the number did not arrive unchanged");
+            ensure(last?.text === due, `a text did not arrive unchanged: expected ${JSON.stringify(due)}, got ${JSON.stringify(last?.text)}`);
           }
         }),
     },
     {
-      name: "accepts: a message without a country is as good as one with it, with a receipt URL as without; calls are made to known countries only, and may need receipts",
+      name: "accepts: a message is sent with or without a country, with or without a receipt URL; calls are made to known countries only, and may need receipts",
       run: (subject) =>
         onBench(subject, "accepts", async ({ sender }) => {
           const { country: _, ...stateless } = newMessage();
@@ -138,14 +138,14 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
         }),
     },
     {
-      name: `accepts: of ${crowd} messages at once each arrives once, under an id of its own`,
+      name: `accepts: of ${crowd} concurrent messages each arrives once, under its own id`,
       run: (subject) =>
         onBench(subject, "accepts", async ({ sender, received }) => {
           const messages = Array.from({ length: crowd }, (_, i) => newMessage({ to: `+1415555${String(2000 + i)}` }));
           const outcomes = await Promise.all(messages.map((message) => inTime(send(sender, message), patience)));
           for (const outcome of outcomes) ensure(outcome.outcome === "accepted", `an outcome: expected accepted, got ${JSON.stringify(outcome)}`);
           const ids = outcomes.flatMap((outcome) => ("messageId" in outcome ? [outcome.messageId] : []));
-          ensure(new Set(ids).size === ids.length, "two messages came back under one id");
+          ensure(new Set(ids).size === ids.length, "two messages got the same id");
           for (const message of messages) {
             const arrived = received().filter((other) => other.to === message.to);
             ensure(
@@ -156,7 +156,7 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
         }),
     },
     {
-      name: "accepts: of a message whose time is over before it starts the outcome is true: rejected only when it was not handed over, accepted only when it was",
+      name: "accepts: a message that times out before it starts has a true outcome: rejected only if it was not handed over, accepted only if it was",
       run: (subject) =>
         onBench(subject, "accepts", async ({ sender, received }) => {
           const late = newMessage({ to: "+14155551999" });
@@ -165,12 +165,12 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
           const next = newMessage();
           await inTime(send(sender, next), patience);
           const arrived = received().some(({ to }) => to === late.to);
-          ensure(!arrived || outcome.outcome !== "rejected", "a message that was called rejected was handed over");
-          ensure(outcome.outcome !== "accepted" || arrived, "a message that was called accepted was not handed over");
+          ensure(!arrived || outcome.outcome !== "rejected", "a message reported as rejected was handed over");
+          ensure(outcome.outcome !== "accepted" || arrived, "a message reported as accepted was not handed over");
         }),
     },
     {
-      name: "close: ends the sender without an error, also when called again",
+      name: "close: ends the sender without an error, also if called twice",
       run: (subject) =>
         onBench(subject, "accepts", async ({ sender }) => {
           await inTime(send(sender, newMessage()), patience);
@@ -230,12 +230,12 @@ function ensureOutcome(outcome: SendOutcome, message: CodeMessage): void {
   const words: unknown[] = ["accepted", "rejected", "unknown"];
   ensure(
     typeof outcome === "object" && outcome !== null && words.includes(outcome.outcome),
-    `send must answer an outcome, it answered ${JSON.stringify(outcome)}`,
+    `send must return an outcome, it returned ${JSON.stringify(outcome)}`,
   );
   const said = "reason" in outcome ? outcome.reason : undefined;
-  ensure(said === undefined || typeof said === "string", "a reason is text");
-  ensure(!said?.includes(message.code), "a reason holds the code");
-  ensure(!said?.includes(message.to.slice(1)), "a reason holds the number");
+  ensure(said === undefined || typeof said === "string", "a reason must be a string");
+  ensure(!said?.includes(message.code), "a reason contains the code");
+  ensure(!said?.includes(message.to.slice(1)), "a reason contains the number");
 }
 
 function ensure(holds: boolean, what: string): asserts holds {

@@ -21,9 +21,9 @@ for (const { name, run } of senderContract({ behaviours: ["accepts", "refuses", 
     }));
 }
 
-it("console: a message that the carrier takes is accepted, and others of the contract", async () => {
+it("console: a message that the carrier accepts is accepted, and others of the contract", async () => {
   for (const { run } of senderContract({ behaviours: ["accepts"] }).filter(
-    ({ name }) => !name.includes("to the letter") && !name.includes("an id of its own"),
+    ({ name }) => !name.includes("arrive unchanged") && !name.includes("under its own id"),
   )) {
     await run({
       async open() {
@@ -46,10 +46,10 @@ const broken: readonly (readonly [string, (sound: SmsSender) => SmsSender])[] = 
   ["unreachable", () => ({ send: async (message) => ({ outcome: "rejected", reason: `cannot send ${message.code}` }) })],
   ["refuses", () => ({ send: async (message) => ({ outcome: "rejected", reason: `${message.to} is barred` }) })],
   ["accepts", () => ({ send: async () => ({ outcome: "accepted" }) })],
-  ["to the letter", (sound) => ({ send: (message, context) => sound.send({ ...message, text: message.text.trim().replaceAll("😀", "?") }, context) })],
-  ["an id of its own", (sound) => ({ send: async (message, context) => ({ ...(await sound.send(message, context)), messageId: "1" }) })],
+  ["arrive unchanged", (sound) => ({ send: (message, context) => sound.send({ ...message, text: message.text.trim().replaceAll("😀", "?") }, context) })],
+  ["under its own id", (sound) => ({ send: async (message, context) => ({ ...(await sound.send(message, context)), messageId: "1" }) })],
   [
-    "time is over",
+    "times out",
     (sound) => ({ send: (message, context) => sound.send(message, inTime()).then((sent) => (context.signal.aborted ? { outcome: "rejected" } : sent)) }),
   ],
 ];

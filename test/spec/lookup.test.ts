@@ -87,6 +87,8 @@ describe("Phone lookup result (docs/contract.md#lookup)", () => {
 
   it("an unknown customer-uuid is `account_invalid`", async () => {
     const set = setUp();
-    expect(await errorCode(set.verifier.lookup({ customer_uuid: "11111111-2222-3333-4444-555555555555", phone_number: "+33612345678" }))).toBe("account_invalid");
+    expect(await errorCode(set.verifier.lookup({ customer_uuid: "11111111-2222-3333-4444-555555555555", phone_number: "+33612345678" }))).toBe(
+      "account_invalid",
+    );
   });
 });

@@ -50,6 +50,6 @@ test("a fault says which sentence part was expected and what came", async () => 
       return 7;
     }
   }
-  const once = contract.find(({ name }) => name === "window: a member that is already in a full window is granted");
+  const once = contract.find(({ name }) => name === "window: an existing member of a full window is granted");
   await expect(once?.run({ store: new Late() })).rejects.toThrow("the member that fills the window: the counts: expected [ 3 ], got [ 7 ]");
 });

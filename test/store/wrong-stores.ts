@@ -77,28 +77,28 @@ function wrongName(kind: "window" | "sum", mistake: string, foundBy: string, cut
   }));
 }
 
-const named = "sum: names are kept apart whatever they look like, also from the numbers of parts, and so are customers";
+const named = "sum: keeps names apart whatever they look like, also from the numbers of parts, and customers too";
 
-const sumLimits = "sum: each claim's own limit holds, lowered or raised since the last, and without one it is counted, never refused";
-const windowNames = "window: members, names and customers are kept apart whatever they look like";
+const sumLimits = "sum: each claim's own limit applies, lowered or raised since the last, and without one it is counted, never rejected";
+const windowNames = "window: keeps members, names and customers apart whatever they look like";
 
 const wrongRecords: readonly WrongStore[] = [
-  wrong("finds anything for an unknown id", "find: a record that was never written is undefined", (store, right) => ({
+  wrong("finds anything for an unknown id", "find: returns undefined for a record that was never written", (store, right) => ({
     find: async (customer, id) => (await right.find(customer, id)) ?? store.read([...store.records.values()].find((record) => record.customer === customer)),
   })),
   wrongRecord(
     "keeps its ends in whole seconds",
-    "commit: a create (expected null, or left out) writes the record, and find returns what is kept of it exactly",
+    "commit: a create (expected null, or omitted) writes the record, and find returns exactly what is stored of it",
     (record) => ({ ...record, keepUntil: Math.floor(record.keepUntil / 1000) * 1000 }),
   ),
   wrong(
     "hands out the wake time with the record",
-    "commit: a create (expected null, or left out) writes the record, and find returns what is kept of it exactly",
+    "commit: a create (expected null, or omitted) writes the record, and find returns exactly what is stored of it",
     () => ({ read: (current) => structuredClone(current) }),
   ),
   {
     mistake: "reads from a copy that knows nothing of the other handle",
-    foundBy: "commit: a create (expected null, or left out) writes the record, and find returns what is kept of it exactly",
+    foundBy: "commit: a create (expected null, or omitted) writes the record, and find returns exactly what is stored of it",
     make() {
       const store = new PlainStore();
       const peer = new PlainStore();
@@ -106,35 +106,35 @@ const wrongRecords: readonly WrongStore[] = [
       return { store, peer };
     },
   },
-  wrong("lets a create replace what is there", "commit: a create refused by a record that is there brings it back and changes nothing", (_, right) => ({
+  wrong("lets a create replace what is there", "commit: a create of an existing record is rejected with that record and changes nothing", (_, right) => ({
     isExpected: (current, expected) => expected === null || right.isExpected(current, expected),
   })),
-  wrong("brings nothing back with a refusal", "commit: a create refused by a record that is there brings it back and changes nothing", (_, right) => ({
+  wrong("brings nothing back with a refusal", "commit: a create of an existing record is rejected with that record and changes nothing", (_, right) => ({
     answer(change) {
       const answer = right.answer(change);
       return answer && !answer.done ? { done: false } : answer;
     },
   })),
-  wrongRecord("keeps the end that the record was created with", "commit: a write from the newest token replaces every field", (record, current) => ({
+  wrongRecord("keeps the end that the record was created with", "commit: a write that expects the newest token replaces every field", (record, current) => ({
     ...record,
     keepUntil: current?.keepUntil ?? record.keepUntil,
   })),
-  wrong("lets the last write win", "commit: a write from any token but the newest is refused, brings the current record back and changes nothing", () => ({
+  wrong("lets the last write win", "commit: a write that expects any other token is rejected with the current record and changes nothing", () => ({
     isExpected: () => true,
   })),
   wrong(
     "compares tokens without regard to case",
-    "commit: a write from any token but the newest is refused, brings the current record back and changes nothing",
+    "commit: a write that expects any other token is rejected with the current record and changes nothing",
     () => ({ isExpected: (current, expected) => current?.tokens[0]?.toLowerCase() === expected?.toLowerCase() }),
   ),
   wrong(
     "accepts any of the last tokens as the newest",
-    "commit: a write from any token but the newest is refused, brings the current record back and changes nothing",
+    "commit: a write that expects any other token is rejected with the current record and changes nothing",
     () => ({ isExpected: (current, expected) => (expected === null ? current === undefined : current?.tokens.includes(expected) === true) }),
   ),
   wrong(
     "compares tokens as a loosely typed language does",
-    "commit: a write from any token but the newest is refused, brings the current record back and changes nothing",
+    "commit: a write that expects any other token is rejected with the current record and changes nothing",
     () => ({
       isExpected(current, expected) {
         const token = current?.tokens[0] ?? null;
@@ -144,17 +144,17 @@ const wrongRecords: readonly WrongStore[] = [
   ),
   wrong(
     "takes a write over a missing record for a create",
-    "commit: a write over a record that is not there is refused, brings nothing back and writes nothing",
+    "commit: a write that expects a missing record is rejected without a record and writes nothing",
     (_, right) => ({ isExpected: (current, expected) => current === undefined || right.isExpected(current, expected) }),
   ),
   wrong("keeps no customers apart", "commit: the same id under two customers is two records", () => ({ key: ({ id }) => id })),
-  wrong("keeps and hands out the caller's objects", "commit: what is stored is not touched by changing what was passed in or handed out", (_, right) => ({
+  wrong("keeps and hands out the caller's objects", "commit: changing a passed or returned object does not change what is stored", (_, right) => ({
     read(current) {
       const copy = right.read(current);
       return copy && { ...copy, tokens: current?.tokens as string[] };
     },
   })),
-  wrong("reads data as JSON", "commit: data comes back byte for byte, whatever it looks like", (_, right) => ({
+  wrong("reads data as JSON", "commit: returns data byte for byte, whatever it looks like", (_, right) => ({
     async find(customer, id) {
       const record = await right.find(customer, id);
       return record && { ...record, data: decoded(record.data) };
@@ -164,25 +164,21 @@ const wrongRecords: readonly WrongStore[] = [
       return value === undefined ? undefined : decoded(value);
     },
   })),
-  wrong("refuses 64 KiB", "commit: 64 KiB of data are kept", () => ({
+  wrong("refuses 64 KiB", "commit: stores 64 KiB of data", () => ({
     check(text) {
       if (Buffer.byteLength(JSON.stringify(text)) > 65_536) throw new Error("too large");
     },
   })),
-  wrong("keeps anything, however large", "commit: a megabyte of data is rejected, and nothing is written or counted", () => ({ check: () => {} })),
-  wrong(
-    "counts, and then complains of a record that is too large",
-    "commit: a megabyte of data is rejected, and nothing is written or counted",
-    (store, right) => ({
-      async commit(change) {
-        if ((change.record?.data.length ?? 0) > 65_536) store.apply({ claims: change.claims ?? [] });
-        return right.commit(change);
-      },
-    }),
-  ),
+  wrong("keeps anything, however large", "commit: rejects a megabyte of data, and writes and counts nothing", () => ({ check: () => {} })),
+  wrong("counts, and then complains of a record that is too large", "commit: rejects a megabyte of data, and writes and counts nothing", (store, right) => ({
+    async commit(change) {
+      if ((change.record?.data.length ?? 0) > 65_536) store.apply({ claims: change.claims ?? [] });
+      return right.commit(change);
+    },
+  })),
   wrong(
     "does not write what has ended already",
-    "commit: a record whose keepUntil has passed is there whole or not at all, never as it was before",
+    "commit: a record whose keepUntil has passed exists completely or not at all, never in an earlier version",
     (_, right) => ({
       write(record) {
         if (record.keepUntil >= Date.now()) right.write(record);
@@ -191,11 +187,11 @@ const wrongRecords: readonly WrongStore[] = [
   ),
 ];
 
-const later = "commit: a write sent again is done after up to fifteen later writes, refused after the next, and nothing is written";
-const twin = "commit: a write is known by its newest token alone: a twin with one of its own is refused and gets what is stored";
+const later = "commit: a repeated write is done after up to fifteen later writes, rejected after the next, and writes nothing";
+const twin = "commit: only its newest token identifies a write: the same write under another token is rejected with the stored record";
 
 const wrongReplays: readonly WrongStore[] = [
-  wrong("does not know a repeated write", "commit: a create sent twice is done both times and written once", () => ({ landed: () => false })),
+  wrong("does not know a repeated write", "commit: a create sent twice is done both times but written once", () => ({ landed: () => false })),
   wrong("knows only the newest token", later, () => ({
     landed: (current, token) => current.tokens[0] === token,
   })),
@@ -229,24 +225,20 @@ const wrongReplays: readonly WrongStore[] = [
       return current && known && !store.isExpected(current, change.expected ?? null) ? { done: true, counts: [], asked: [] } : right.answer(change);
     },
   })),
-  wrong(
-    "remembers the token of a write that it refused",
-    "commit: a write that was refused has not landed, and is refused when it is sent again",
-    (_, right) => {
-      const seen = new Set<string>();
-      return {
-        answer(change) {
-          const token = change.record?.tokens[0];
-          if (token !== undefined && seen.has(token)) return { done: true, counts: [], asked: [] };
-          if (token !== undefined) seen.add(token);
-          return right.answer(change);
-        },
-      };
-    },
-  ),
+  wrong("remembers the token of a write that it refused", "commit: a rejected write is rejected again when it is repeated", (_, right) => {
+    const seen = new Set<string>();
+    return {
+      answer(change) {
+        const token = change.record?.tokens[0];
+        if (token !== undefined && seen.has(token)) return { done: true, counts: [], asked: [] };
+        if (token !== undefined) seen.add(token);
+        return right.answer(change);
+      },
+    };
+  }),
   wrong(
     "counts the weights of a repeated write again",
-    "commit: claims sent again with a record that landed count nothing again, whatever came after it, and return the counts as they now are",
+    "commit: claims repeated with a record that was written count nothing, whatever came after it, and return the current counts",
     (store, right) => ({
       answer(change) {
         if (right.answer(change)?.done) for (const claim of change.claims ?? []) if ("sum" in claim) store.weigh(claim);
@@ -256,7 +248,7 @@ const wrongReplays: readonly WrongStore[] = [
   ),
   wrong(
     "returns to a repeat the counts with its own claims once more",
-    "commit: claims sent again with a record that landed count nothing again, whatever came after it, and return the counts as they now are",
+    "commit: claims repeated with a record that was written count nothing, whatever came after it, and return the current counts",
     (store, right) => ({
       answer(change) {
         const answer = right.answer(change);
@@ -267,7 +259,7 @@ const wrongReplays: readonly WrongStore[] = [
   ),
   wrong(
     "moves a member back when an early write is sent again",
-    "commit: a write that landed, or is refused, and is sent again late moves no member back",
+    "commit: a late repeat of a write, done or rejected, moves no member back in time",
     (store, right) => ({
       answer(change) {
         const answer = right.answer(change);
@@ -277,29 +269,25 @@ const wrongReplays: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong("refuses a repeat for which there is no more room", "commit: sent again when there is no more room, it is done and counts nothing", (store, right) => ({
+  wrong("refuses a repeat for which there is no more room", "commit: a repeat without room left is done and counts nothing", (store, right) => ({
     answer: (change) => (right.answer(change)?.done && store.refusal(change.claims ?? [])) || right.answer(change),
   })),
-  wrong(
-    "gives back again when a write is sent again",
-    "commit: what is taken out and given back with a record goes once, however often it is sent",
-    (store, right) => ({
-      answer(change) {
-        const answer = right.answer(change);
-        if (answer?.done) for (const claim of change.claims ?? []) if ("sum" in claim && claim.weight < 0) store.weigh(claim);
-        return answer;
-      },
-    }),
-  ),
+  wrong("gives back again when a write is sent again", "commit: takes out and gives back once with a record, however often it is sent", (store, right) => ({
+    answer(change) {
+      const answer = right.answer(change);
+      if (answer?.done) for (const claim of change.claims ?? []) if ("sum" in claim && claim.weight < 0) store.weigh(claim);
+      return answer;
+    },
+  })),
 ];
 
 const wrongWindows: readonly WrongStore[] = [
-  wrongClaim("grants one member too many", "window: one after another exactly `limit` members are granted, each with the count that includes it", (claim) =>
+  wrongClaim("grants one member too many", "window: grants exactly `limit` members, one after another, each with the count that includes it", (claim) =>
     isSum(claim) || claim.limit === undefined ? claim : { ...claim, limit: claim.limit + 1 },
   ),
   wrong(
     "returns the count from before the claim",
-    "window: one after another exactly `limit` members are granted, each with the count that includes it",
+    "window: grants exactly `limit` members, one after another, each with the count that includes it",
     (store, right) => ({
       apply(change) {
         const counts = (change.claims ?? []).map((claim) => store.others(claim));
@@ -310,7 +298,7 @@ const wrongWindows: readonly WrongStore[] = [
   wrongClaim("grants one member too few when there are many", "window: a limit of 1,000 is exact", (claim) =>
     !isSum(claim) && (claim.limit ?? 0) > 500 ? { ...claim, limit: 999 } : claim,
   ),
-  wrong("keeps one member less than the limit needs", "window: room comes back one by one as the window moves on", (store, right) => ({
+  wrong("keeps one member less than the limit needs", "window: members leave one by one as the window moves on", (store, right) => ({
     take(claim) {
       right.take(claim);
       if ("sum" in claim || claim.limit === undefined) return;
@@ -318,27 +306,27 @@ const wrongWindows: readonly WrongStore[] = [
       store.windows.set(claim.window, new Map(newestFirst.slice(0, Math.max(1, claim.limit - 1))));
     },
   })),
-  wrong("grants a member that is there, however old", "window: a member that is already in a full window is granted", (store, right) => ({
+  wrong("grants a member that is there, however old", "window: an existing member of a full window is granted", (store, right) => ({
     isFull: (claim) => !("window" in claim && store.window(claim.window).has(claim.member)) && right.isFull(claim),
   })),
-  wrong("counts a repeated member each time", "window: a member that is already there moves to `now`, never back in time", (store, right) => ({
+  wrong("counts a repeated member each time", "window: an existing member moves to `now`, never back in time", (store, right) => ({
     take(claim) {
       const again = "window" in claim && !claim.out && store.window(claim.window).has(claim.member);
       right.take(again ? { ...claim, member: `${claim.member} ${store.window(claim.window).size}` } : claim);
     },
   })),
-  wrong("leaves a repeated member where it is", "window: a member that is already there moves to `now`, never back in time", (store, right) => ({
+  wrong("leaves a repeated member where it is", "window: an existing member moves to `now`, never back in time", (store, right) => ({
     take(claim) {
       if ("sum" in claim || claim.out || !store.window(claim.window).has(claim.member)) right.take(claim);
     },
   })),
-  wrong("moves a member back in time", "window: a member that is already there moves to `now`, never back in time", (store, right) => ({
+  wrong("moves a member back in time", "window: an existing member moves to `now`, never back in time", (store, right) => ({
     enter(claim, token) {
       right.enter(claim, token);
       store.window(claim.window).set(claim.member, claim.now);
     },
   })),
-  wrong("refuses a member that is already in the full window", "window: a member that is already in a full window is granted", (store, right) => ({
+  wrong("refuses a member that is already in the full window", "window: an existing member of a full window is granted", (store, right) => ({
     others: (claim) => ("sum" in claim ? right.others(claim) : right.others({ ...claim, member: "" })),
     held: (claim) => store.others(claim),
   })),
@@ -346,7 +334,7 @@ const wrongWindows: readonly WrongStore[] = [
   wrong("does not count members ahead of the caller's clock", "window: members ahead of the caller's clock count", () => ({
     isNewer: (at, since, now) => at > since && at <= now,
   })),
-  wrong("empties a window as a whole when its length has passed", "window: room comes back one by one as the window moves on", (store, right) => {
+  wrong("empties a window as a whole when its length has passed", "window: members leave one by one as the window moves on", (store, right) => {
     const started = new Map<string, number>();
     return {
       isFull(claim) {
@@ -363,7 +351,7 @@ const wrongWindows: readonly WrongStore[] = [
   }),
   wrongChange(
     "holds the first claim on a window only",
-    "window: two claims hold it over two lengths, each with its own count, and the member is added once",
+    "window: two claims over two lengths each get their own count, and the member is added once",
     (change) => ({
       ...change,
       claims: (change.claims ?? []).map((claim, i, all) => (all.findIndex((other) => nameOf(other) === nameOf(claim)) === i ? claim : unlimited(claim))),
@@ -371,14 +359,14 @@ const wrongWindows: readonly WrongStore[] = [
   ),
   wrongChange(
     "holds the last claim on a window only",
-    "window: two claims hold it over two lengths, each with its own count, and the member is added once",
+    "window: two claims over two lengths each get their own count, and the member is added once",
     (change) => ({
       ...change,
       claims: (change.claims ?? []).map((claim, i, all) => (all.findLastIndex((other) => nameOf(other) === nameOf(claim)) === i ? claim : unlimited(claim))),
     }),
   ),
   ...[
-    ["window", "window: each claim's own limit holds, lowered or raised since the last"],
+    ["window", "window: each claim's own limit applies, lowered or raised since the last"],
     ["sum", sumLimits],
   ].map(([kind, foundBy]) =>
     wrong(`holds the limit that a ${kind} was created with`, foundBy as string, (_, right) => {
@@ -396,46 +384,38 @@ const wrongWindows: readonly WrongStore[] = [
   wrongClaim("trims members", windowNames, (claim) => ("window" in claim ? { ...claim, member: claim.member.trim() } : claim)),
   wrongName("window", "knows two parts only", windowNames, (name) => name.split(":").slice(0, 2).join(":")),
   wrongName("window", "leaves the customer out", windowNames, (name) => name.slice(name.indexOf(":"))),
-  wrongClaim("takes no limit for one of 1,000", "window: without a limit it is counted, never refused", (claim) =>
+  wrongClaim("takes no limit for one of 1,000", "window: a claim without a limit is counted, never rejected", (claim) =>
     "window" in claim && claim.limit === undefined ? { ...claim, limit: 1_000 } : claim,
   ),
-  wrong("keeps the newest 1,000 of a list", "window: without a limit it is counted, never refused", (store, right) => ({
+  wrong("keeps the newest 1,000 of a list", "window: a claim without a limit is counted, never rejected", (store, right) => ({
     take(claim) {
       right.take(claim);
       const members = [...store.window(nameOf(claim))];
       if (members.length > 1_000) store.windows.set(nameOf(claim), new Map(members.slice(-1_000)));
     },
   })),
-  wrong("gives the members as they came first", "members: the newest come first, at most `limit`, each once, and none of an absent window", (store) => ({
+  wrong("gives the members as they came first", "members: returns the newest first, at most `limit`, each once, and none of a missing window", (store) => ({
     members: async (window, limit) => [...store.window(window).keys()].reverse().slice(0, limit),
   })),
-  wrong("gives all members, whatever the limit", "members: the newest come first, at most `limit`, each once, and none of an absent window", (_, right) => ({
+  wrong("gives all members, whatever the limit", "members: returns the newest first, at most `limit`, each once, and none of a missing window", (_, right) => ({
     members: async (window) => right.members(window, 10_000),
   })),
-  wrong(
-    "takes a member out wherever it stands",
-    "out: takes a member out that stands at this very `now`, and only then; the count is what is left",
-    (store, right) => ({
-      take(claim) {
-        if ("window" in claim && claim.out) store.leave(claim);
-        else right.take(claim);
-      },
-    }),
-  ),
-  wrong("takes nothing out", "out: takes a member out that stands at this very `now`, and only then; the count is what is left", () => ({
+  wrong("takes a member out wherever it stands", "out: removes a member only if its time is exactly `now`; the count is what is left", (store, right) => ({
+    take(claim) {
+      if ("window" in claim && claim.out) store.leave(claim);
+      else right.take(claim);
+    },
+  })),
+  wrong("takes nothing out", "out: removes a member only if its time is exactly `now`; the count is what is left", () => ({
     leave: () => {},
   })),
-  wrong(
-    "refuses to take out of a full window",
-    "out: is granted in a window that is full or over its limit, and makes room for exactly one",
-    (store, right) => ({
-      isFull: (claim) => ("window" in claim && claim.out ? claim.limit !== undefined && store.others(claim) >= claim.limit : right.isFull(claim)),
-    }),
-  ),
+  wrong("refuses to take out of a full window", "out: is granted in a window at or over its limit, and makes room for exactly one", (store, right) => ({
+    isFull: (claim) => ("window" in claim && claim.out ? claim.limit !== undefined && store.others(claim) >= claim.limit : right.isFull(claim)),
+  })),
 ];
 
 const forgetfulWindows: readonly WrongStore[] = [
-  wrong("keeps of a window what its limit counts, no more", "window: it keeps eight members more than its largest limit, the newest", (store, right) => ({
+  wrong("keeps of a window what its limit counts, no more", "window: keeps the newest members, eight more than its largest limit", (store, right) => ({
     apply(change) {
       const result = right.apply(change);
       for (const claim of change.claims ?? []) {
@@ -449,19 +429,15 @@ const forgetfulWindows: readonly WrongStore[] = [
   })),
 ];
 
-const byParts = "sum: `part` and those just before it count, as many as `parts`, each with what was added to it";
+const byParts = "sum: counts `part` and the parts just before it, `parts` in all, each with what was added to it";
 
 const wrongSums: readonly WrongStore[] = [
-  wrong(
-    "refuses what would fill a sum",
-    "sum: one after another exactly what the limit allows is granted, each with the total that includes it",
-    (_, right) => ({
-      isFull: (claim) => right.isFull("sum" in claim && claim.limit !== undefined && claim.weight > 0 ? { ...claim, limit: claim.limit - 1 } : claim),
-    }),
-  ),
+  wrong("refuses what would fill a sum", "sum: grants exactly what the limit allows, one after another, each with the total that includes it", (_, right) => ({
+    isFull: (claim) => right.isFull("sum" in claim && claim.limit !== undefined && claim.weight > 0 ? { ...claim, limit: claim.limit - 1 } : claim),
+  })),
   wrong(
     "refuses only when a sum is full before the claim",
-    "sum: one after another exactly what the limit allows is granted, each with the total that includes it",
+    "sum: grants exactly what the limit allows, one after another, each with the total that includes it",
     (_, right) => ({ isFull: (claim) => right.isFull("sum" in claim && claim.weight > 0 ? { ...claim, weight: 1 } : claim) }),
   ),
   wrong("counts one part too few", byParts, (_, right) => ({ counts: (at, parts) => right.counts(at, { ...parts, parts: parts.parts - 1 }) })),
@@ -485,11 +461,11 @@ const wrongSums: readonly WrongStore[] = [
       ["always looks at the part ahead", (parts: SumParts) => ({ ...parts, ahead: true as const })],
     ] as const
   ).map(([mistake, changed]) =>
-    wrong(mistake, "sum: the part after `part` counts only where the claim, or who asks, looks ahead", (_, right) => ({
+    wrong(mistake, "sum: the part after `part` counts only if the claim or the ask looks ahead", (_, right) => ({
       counts: (at, parts) => right.counts(at, changed(parts)),
     })),
   ),
-  wrong("takes a part for past by the caller's clock", "sum: the number of a part says what counts, never a time", (store, right) => {
+  wrong("takes a part for past by the caller's clock", "sum: a part's number decides what counts, never a time", (store, right) => {
     const times = new Map<string, number>();
     return {
       weigh(claim) {
@@ -506,26 +482,26 @@ const wrongSums: readonly WrongStore[] = [
       held: (claim) => ("sum" in claim ? store.others(claim) : right.held(claim)),
     };
   }),
-  wrong("takes the part from the caller's clock", "sum: the number of a part says what counts, never a time", (_, right) => ({
+  wrong("takes the part from the caller's clock", "sum: a part's number decides what counts, never a time", (_, right) => ({
     add: (parts, by) =>
       right.add({ ...parts, part: "now" in parts ? parts.part - Math.round((Date.now() - (parts.now as number)) / 86_400_000) : parts.part }, by),
   })),
   wrongClaim("takes no limit for none at all", sumLimits, (claim) => (isSum(claim) && claim.limit === undefined ? { ...claim, limit: 0 } : claim)),
-  wrong("grants whatever adds nothing to a sum", "sum: a weight of 0 is held to the limit as any, and adds nothing", (_, right) => ({
+  wrong("grants whatever adds nothing to a sum", "sum: a weight of 0 is subject to the limit and adds nothing", (_, right) => ({
     isFull: (claim) => !("sum" in claim && claim.weight === 0) && right.isFull(claim),
   })),
-  wrongClaim("gives nothing back", "sum: a weight below 0 is granted whatever the limit, and what it gives back is free again, to the unit", (claim) =>
+  wrongClaim("gives nothing back", "sum: a weight below 0 is granted whatever the limit, and what it gives back is available again, to the unit", (claim) =>
     "sum" in claim && claim.weight < 0 ? { ...claim, weight: 0, limit: Number.POSITIVE_INFINITY } : claim,
   ),
   wrong(
     "refuses to give back to a sum that is over its limit",
-    "sum: a weight below 0 is granted whatever the limit, and what it gives back is free again, to the unit",
+    "sum: a weight below 0 is granted whatever the limit, and what it gives back is available again, to the unit",
     (store, right) => ({ isFull: (claim) => right.isFull(claim) || ("sum" in claim && claim.limit !== undefined && store.raised(claim) > claim.limit) }),
   ),
-  wrong("lets no part of a sum fall below 0", "sum: it may fall below 0, and so may each of its parts", (store, right) => ({
+  wrong("lets no part of a sum fall below 0", "sum: may fall below 0, and so may each of its parts", (store, right) => ({
     add: (parts, by) => right.add(parts, Math.max(by, -(store.sum(parts.sum).get(parts.part) ?? 0))),
   })),
-  wrong("lets no sum fall below 0, but its parts", "sum: it may fall below 0, and so may each of its parts", (_, right) => ({
+  wrong("lets no sum fall below 0, but its parts", "sum: may fall below 0, and so may each of its parts", (_, right) => ({
     total: (parts) => Math.max(0, right.total(parts)),
   })),
   ...(
@@ -538,25 +514,21 @@ const wrongSums: readonly WrongStore[] = [
       ["holds a floor only where a weight adds", ({ floor, ...claim }: SumClaim) => (floor === undefined || claim.weight <= 0 ? claim : { ...claim, floor })],
     ] as const
   ).map(([mistake, changed]) =>
-    wrong(mistake, "sum: one of less than `floor` counts as so much, before a claim and after it", (_, right) => ({
+    wrong(mistake, "sum: a total below `floor` counts as `floor`, before a claim and after it", (_, right) => ({
       raised: (claim) => right.raised(changed(claim)),
     })),
   ),
-  wrong("holds a part to the floor, not the sum", "sum: one of less than `floor` counts as so much, before a claim and after it", (store) => ({
+  wrong("holds a part to the floor, not the sum", "sum: a total below `floor` counts as `floor`, before a claim and after it", (store) => ({
     weigh(claim) {
       const part = store.sum(claim.sum).get(claim.part) ?? 0;
       const floor = claim.floor ?? Number.NEGATIVE_INFINITY;
       store.add(claim, Math.max(floor, Math.max(floor, part) + claim.weight) - part);
     },
   })),
-  wrong(
-    "returns to a refused claim the floor for what is held",
-    "sum: one of less than `floor` counts as so much, before a claim and after it",
-    (_, right) => ({
-      others: (claim) => Math.max("sum" in claim ? (claim.floor ?? Number.NEGATIVE_INFINITY) : 0, right.others(claim)),
-    }),
-  ),
-  wrong("rounds sums at fourteen digits", "sum: numbers up to 2^53, either way, are exact", (_, right) => ({
+  wrong("returns to a refused claim the floor for what is held", "sum: a total below `floor` counts as `floor`, before a claim and after it", (_, right) => ({
+    others: (claim) => Math.max("sum" in claim ? (claim.floor ?? Number.NEGATIVE_INFINITY) : 0, right.others(claim)),
+  })),
+  wrong("rounds sums at fourteen digits", "sum: numbers up to 2^53, positive or negative, are exact", (_, right) => ({
     total: (parts) => Number(right.total(parts).toPrecision(14)),
   })),
   wrongName("sum", "knows two parts only", named, (name) => name.split(":").slice(0, 2).join(":")),
@@ -573,7 +545,7 @@ const wrongSums: readonly WrongStore[] = [
   ...[1, -1].map((by) =>
     wrong(
       `returns the room of a sum ${by} part off`,
-      "sum: where a refusal says from which part on there would be room, a claim is granted from just then on",
+      "sum: if a rejection reports the part from which there is room, a claim is granted from exactly that part on",
       (_, right) => ({
         roomPart(claim) {
           const room = right.roomPart(claim);
@@ -584,12 +556,12 @@ const wrongSums: readonly WrongStore[] = [
   ),
   wrong(
     "returns room in a sum where there is never any",
-    "sum: where a refusal says from which part on there would be room, a claim is granted from just then on",
+    "sum: if a rejection reports the part from which there is room, a claim is granted from exactly that part on",
     (_, right) => ({ roomPart: (claim) => right.roomPart(claim) ?? claim.part + claim.parts }),
   ),
   wrong(
     "returns the last part with room in a sum that falls and rises",
-    "sum: where a refusal says from which part on there would be room, a claim is granted from just then on",
+    "sum: if a rejection reports the part from which there is room, a claim is granted from exactly that part on",
     (store) => ({
       roomPart(claim) {
         const later = Array.from({ length: claim.parts }, (_, i) => claim.part + 1 + i);
@@ -598,10 +570,14 @@ const wrongSums: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong("leaves absent sums out of what is asked", "asks: what sums hold, in the order asked, absent ones as 0; asking charges nothing", (store, right) => ({
-    apply: (change) => right.apply({ ...change, asks: (change.asks ?? []).filter(({ sum }) => store.sums.has(sum)) }),
-  })),
-  wrong("asks before it claims", "asks: the claims just granted are included, also those that give back, with a record or without", (store, right) => ({
+  wrong(
+    "leaves absent sums out of what is asked",
+    "asks: returns the totals of sums, in order, 0 for missing ones; asking charges nothing",
+    (store, right) => ({
+      apply: (change) => right.apply({ ...change, asks: (change.asks ?? []).filter(({ sum }) => store.sums.has(sum)) }),
+    }),
+  ),
+  wrong("asks before it claims", "asks: includes the claims just granted, also those that give back, with or without a record", (store, right) => ({
     apply(change) {
       const asked = (change.asks ?? []).map((ask) => store.total(ask));
       return { ...right.apply(change), asked } as CommitResult;
@@ -610,9 +586,9 @@ const wrongSums: readonly WrongStore[] = [
 ];
 
 const revoked =
-  "revoke: of a commit that landed its members are taken out and its weights subtracted, in the part they were added to, once, whatever is sent again";
-const stays = "revoke: a member stays that had been there before, or that another commit has claimed since, where it is now";
-const notLanded = "revoke: a commit that did not land is not taken back, and must not land later";
+  "revoke: removes the members and subtracts the weights of a commit that was done, from the parts they were added to, once, whatever is repeated";
+const stays = "revoke: keeps a member that existed before, or that another commit has claimed since, at its current time";
+const notLanded = "revoke: does not take back a commit that was not done, which must not be done later either";
 
 const wrongRevocations: readonly WrongStore[] = [
   wrong("takes nothing back", revoked, () => ({ takeBack: () => {} })),
@@ -643,7 +619,7 @@ const wrongRevocations: readonly WrongStore[] = [
   })),
   wrong(
     "takes back what landed with the write just before only",
-    "revoke: what landed before other writes is taken back all the same, with whatever else the change does",
+    "revoke: takes back a commit that is followed by other writes, with whatever else the change does",
     (store, right) => ({
       apply({ revoke, ...change }) {
         const newest = change.record && store.records.get(store.key(change.record))?.tokens[0];
@@ -651,11 +627,9 @@ const wrongRevocations: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong(
-    "takes back instead of claiming",
-    "revoke: what landed before other writes is taken back all the same, with whatever else the change does",
-    (_, right) => ({ apply: (change) => right.apply(change.revoke ? { ...change, claims: [] } : change) }),
-  ),
+  wrong("takes back instead of claiming", "revoke: takes back a commit that is followed by other writes, with whatever else the change does", (_, right) => ({
+    apply: (change) => right.apply(change.revoke ? { ...change, claims: [] } : change),
+  })),
   wrong("takes back whether it landed or not", notLanded, (store, right) => ({
     apply({ revoke, ...change }) {
       if (revoke) store.takeBack(revoke.claims, revoke.token);
@@ -695,7 +669,7 @@ const wrongRevocations: readonly WrongStore[] = [
   }),
   wrong(
     "takes back, then looks whether the change is refused",
-    "revoke: a change that is refused takes nothing back, and lets the revoked commit land",
+    "revoke: a rejected change takes nothing back, and the revoked commit can still be done",
     (store, right) => ({
       async commit(change) {
         const current = change.record && store.records.get(store.key(change.record));
@@ -708,7 +682,7 @@ const wrongRevocations: readonly WrongStore[] = [
   ),
   wrong(
     "remembers what it was to revoke also where the change is refused",
-    "revoke: a change that is refused takes nothing back, and lets the revoked commit land",
+    "revoke: a rejected change takes nothing back, and the revoked commit can still be done",
     (store, right) => ({
       unmake(claims, token) {
         right.unmake(claims, token);
@@ -752,7 +726,7 @@ const wrongRevocations: readonly WrongStore[] = [
   })),
   wrong(
     "takes a member that was taken out for one that had been there",
-    "revoke: a member that had been taken out before the commit added it is taken out",
+    "revoke: removes a member that had been taken out before the commit added it",
     (store, right) => {
       const known = new Set<string>();
       return {
@@ -769,7 +743,7 @@ const wrongRevocations: readonly WrongStore[] = [
   ),
   wrong(
     "subtracts what a sum was raised by, from below its floor",
-    "revoke: what was taken back is free again, to the unit, and a sum's weight is subtracted whatever its floor",
+    "revoke: what was taken back is available again, to the unit, and a sum's weight is subtracted whatever its floor",
     (store, right) => {
       const raised = new Map<Claim["now"], number>();
       return {
@@ -787,7 +761,7 @@ const wrongRevocations: readonly WrongStore[] = [
   ),
   wrong(
     "looks whether a commit has landed, and revokes it a round trip later",
-    "revoke: of 50 racing commits, each with what revokes it, nothing is left, whichever comes first",
+    "revoke: of 50 racing commits and their revocations, nothing is left, whichever comes first",
     (store, right) => ({
       async commit({ revoke, ...change }) {
         const current = change.record && store.records.get(store.key(change.record));
@@ -801,48 +775,40 @@ const wrongRevocations: readonly WrongStore[] = [
   ),
 ];
 
-const nothingMoves = "commit: a refusal neither moves, takes out nor gives back";
+const nothingMoves = "commit: a rejected change neither moves, takes out nor gives back";
 
 const wrongTogether: readonly WrongStore[] = [
-  wrong("refuses when nothing is to be done", "commit: of nothing is done", (_, right) => ({
+  wrong("refuses when nothing is to be done", "commit: an empty change is done", (_, right) => ({
     commit: async (change) => (change.record || change.claims?.length || change.asks?.length ? right.commit(change) : { done: false }),
   })),
-  wrong("takes the first claim only", "commit: every window and every sum takes its claim, and the record is written", (_, right) => ({
+  wrong("takes the first claim only", "commit: every claim on a window or sum is counted, and the record is written", (_, right) => ({
     apply: (change) => right.apply({ ...change, claims: (change.claims ?? []).slice(0, 1) }),
   })),
-  wrong("forgets the record where there are claims", "commit: every window and every sum takes its claim, and the record is written", (_, right) => ({
+  wrong("forgets the record where there are claims", "commit: every claim on a window or sum is counted, and the record is written", (_, right) => ({
     apply: ({ record, ...change }) => right.apply(change.claims?.length || !record ? change : { ...change, record }),
   })),
-  wrong("names the last refused claim", "commit: the first claim that is refused is named, in the order given, and what is held without it", (store) => ({
+  wrong("names the last refused claim", "commit: names the first rejected claim, in order, and the count without it", (store) => ({
     refusal(claims) {
       const refusedBy = claims.findLastIndex((claim) => store.isFull(claim));
       return refusedBy < 0 ? undefined : { done: false, refusedBy, count: store.others(claims[refusedBy] as Claim) };
     },
   })),
-  wrong(
-    "looks at the windows first, then at the sums",
-    "commit: the first claim that is refused is named, in the order given, and what is held without it",
-    (store) => ({
-      refusal(claims) {
-        const first = [...claims.filter((claim) => !isSum(claim)), ...claims.filter(isSum)].find((claim) => store.isFull(claim));
-        return first && { done: false, refusedBy: claims.indexOf(first), count: store.others(first) };
-      },
-    }),
-  ),
-  wrong(
-    "returns the refused claim's limit, not what is held",
-    "commit: the first claim that is refused is named, in the order given, and what is held without it",
-    (_, right) => ({
-      refusal(claims) {
-        const refusal = right.refusal(claims);
-        const limit = refusal && !refusal.done && refusal.refusedBy !== undefined ? claims[refusal.refusedBy]?.limit : undefined;
-        return limit === undefined ? refusal : ({ ...refusal, count: limit } as CommitResult);
-      },
-    }),
-  ),
+  wrong("looks at the windows first, then at the sums", "commit: names the first rejected claim, in order, and the count without it", (store) => ({
+    refusal(claims) {
+      const first = [...claims.filter((claim) => !isSum(claim)), ...claims.filter(isSum)].find((claim) => store.isFull(claim));
+      return first && { done: false, refusedBy: claims.indexOf(first), count: store.others(first) };
+    },
+  })),
+  wrong("returns the refused claim's limit, not what is held", "commit: names the first rejected claim, in order, and the count without it", (_, right) => ({
+    refusal(claims) {
+      const refusal = right.refusal(claims);
+      const limit = refusal && !refusal.done && refusal.refusedBy !== undefined ? claims[refusal.refusedBy]?.limit : undefined;
+      return limit === undefined ? refusal : ({ ...refusal, count: limit } as CommitResult);
+    },
+  })),
   ...[
-    ["claims before the refused one", "commit: a refused claim charges nothing, neither before nor after it"],
-    ["windows before it has looked at the sums", "commit: a refused claim charges nothing, neither before nor after it"],
+    ["claims before the refused one", "commit: a rejected claim charges nothing, neither before nor after it"],
+    ["windows before it has looked at the sums", "commit: a rejected claim charges nothing, neither before nor after it"],
   ].map(([which, foundBy]) =>
     wrong(`charges ${which}`, foundBy as string, (store, right) => ({
       refusal(claims) {
@@ -865,7 +831,7 @@ const wrongTogether: readonly WrongStore[] = [
   ...[1, -1].map((by) =>
     wrong(
       `returns the room of a window ${by} ms off`,
-      "window: where a refusal says since when there would be room, a claim is granted from just then on",
+      "window: if a rejection reports since when there is room, a claim is granted from exactly that time on",
       (_, right) => ({
         roomSince(claim) {
           const room = right.roomSince(claim);
@@ -881,14 +847,14 @@ const wrongTogether: readonly WrongStore[] = [
       return refusal;
     },
   })),
-  wrong("writes the record although a claim was refused", "commit: a refused claim leaves the record as it was", (store, right) => ({
+  wrong("writes the record although a claim was refused", "commit: a rejected claim leaves the record unchanged", (store, right) => ({
     async commit(change) {
       const result = await right.commit(change);
       if (!result.done && result.refusedBy !== undefined && change.record) store.write(change.record);
       return result;
     },
   })),
-  wrong("forgets the claims when the record is refused", "commit: a refused record counts nothing", (store, right) => ({
+  wrong("forgets the claims when the record is refused", "commit: a rejected record counts nothing", (store, right) => ({
     answer(change) {
       const answer = right.answer(change);
       if (answer && !answer.done) for (const claim of change.claims ?? []) store.take(claim);
@@ -897,7 +863,7 @@ const wrongTogether: readonly WrongStore[] = [
   })),
   wrong(
     "claims first, and leaves the sums when both the record and a claim are refused",
-    "commit: where both a claim and the record are refused, one of them is reported, and nothing changes",
+    "commit: if both a claim and the record are rejected, one of them is reported, and nothing changes",
     (store, right) => ({
       answer(change) {
         const answer = right.answer(change);
@@ -907,7 +873,7 @@ const wrongTogether: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong("takes nothing out with a record", "commit: with a record it claims, takes out and gives back in the same step", (store, right) => ({
+  wrong("takes nothing out with a record", "commit: claims, takes out and gives back in the same step as the record", (store, right) => ({
     apply(change) {
       const result = right.apply({ ...change, claims: (change.claims ?? []).filter((claim) => !(change.record && "window" in claim && claim.out)) });
       return result.done ? { ...result, counts: (change.claims ?? []).map((claim) => store.held(claim)) } : result;
@@ -916,19 +882,19 @@ const wrongTogether: readonly WrongStore[] = [
 ];
 
 const wrongLeases: readonly WrongStore[] = [
-  wrong("wakes a millisecond late", "lease: hands out the records whose wakeAt is `until` or earlier, whole, and no others", (_, right) => ({
+  wrong("wakes a millisecond late", "lease: returns exactly the records whose wakeAt is `until` or earlier, complete", (_, right) => ({
     due: (until, limit) => right.due(until - 1, limit),
   })),
-  wrong("hands out without leasing", "lease: what was handed out is not handed out again before `leaseUntil`, and is then", (store) => ({
+  wrong("hands out without leasing", "lease: does not return a leased record again before `leaseUntil`, and does then", (store) => ({
     lease: async (until, limit) => store.due(until, limit).map((record) => store.read(record) as StoredRecord),
   })),
-  wrong("takes what it leases out for good", "lease: what was handed out is not handed out again before `leaseUntil`, and is then", (_, right) => ({
+  wrong("takes what it leases out for good", "lease: does not return a leased record again before `leaseUntil`, and does then", (_, right) => ({
     lease: async (until, limit) => right.lease(until, limit, Number.POSITIVE_INFINITY),
   })),
-  wrong("hands out what is due as it was written, not the earliest first", "lease: the earliest come first", (store) => ({
+  wrong("hands out what is due as it was written, not the earliest first", "lease: returns the earliest first", (store) => ({
     due: (until, limit) => [...store.records.values()].filter(({ wakeAt }) => wakeAt !== undefined && wakeAt <= until).slice(0, limit),
   })),
-  wrong("takes any that are due, and sorts them", "lease: at most `limit`, and the others stay for the next", (_, right) => ({
+  wrong("takes any that are due, and sorts them", "lease: returns at most `limit`, and leaves the others for the next call", (_, right) => ({
     due: (until, limit) =>
       right
         .due(until, 10_000)
@@ -936,15 +902,15 @@ const wrongLeases: readonly WrongStore[] = [
         .slice(0, limit)
         .sort((a, b) => (a.wakeAt as number) - (b.wakeAt as number)),
   })),
-  wrong("leases all that is due, and hands out as many as asked", "lease: at most `limit`, and the others stay for the next", (_, right) => ({
+  wrong("leases all that is due, and hands out as many as asked", "lease: returns at most `limit`, and leaves the others for the next call", (_, right) => ({
     lease: async (until, limit, leaseUntil) => (await right.lease(until, 10_000, leaseUntil)).slice(0, limit),
   })),
-  wrong("hands out one record of each id", "lease: records of all customers are handed out", (_, right) => ({
+  wrong("hands out one record of each id", "lease: returns records of all customers", (_, right) => ({
     lease: async (until, limit, leaseUntil) => [...new Map((await right.lease(until, limit, leaseUntil)).map((record) => [record.id, record])).values()],
   })),
   wrong(
     "writes a token of its own with a lease",
-    "lease: tokens, data and end stay as they are, so that it can be written by a caller who has read it",
+    "lease: does not change tokens, data and end, so a caller that read the record before can write it",
     (store, right) => ({
       async lease(until, limit, leaseUntil) {
         const leased = await right.lease(until, limit, leaseUntil);
@@ -955,7 +921,7 @@ const wrongLeases: readonly WrongStore[] = [
   ),
   wrongRecord(
     "keeps the first wake time of a record",
-    "lease: a write moves the record to its wakeAt, leased or not, and one without wakeAt takes it out",
+    "lease: a write sets the record's wakeAt, leased or not, and a write without wakeAt removes it",
     (record, current) => ((current as { wakeAt?: number } | undefined)?.wakeAt === undefined ? record : { ...record, wakeAt: "unchanged" }),
   ),
   wrongRecord(
@@ -963,7 +929,7 @@ const wrongLeases: readonly WrongStore[] = [
     'lease: a write whose wakeAt is "unchanged" leaves it as it is, leased or not, set or not',
     ({ wakeAt, ...record }) => (wakeAt === undefined || wakeAt === "unchanged" ? record : { ...record, wakeAt }),
   ),
-  wrong("writes the wake time before it compares", "lease: a write that was refused, or sent again, changes nothing", (store, right) => ({
+  wrong("writes the wake time before it compares", "lease: a write that is rejected or repeated does not change when the record wakes", (store, right) => ({
     answer(change) {
       const answer = right.answer(change);
       const current = change.record && store.records.get(store.key(change.record));
@@ -971,7 +937,7 @@ const wrongLeases: readonly WrongStore[] = [
       return answer;
     },
   })),
-  wrong("looks what is due, and leases it a round trip later", "lease: of 20 racing workers one gets each record", (store) => ({
+  wrong("looks what is due, and leases it a round trip later", "lease: each record goes to one of 20 racing workers", (store) => ({
     async lease(until, limit, leaseUntil) {
       const due = store.due(until, limit);
       await roundTrip();
@@ -984,7 +950,7 @@ const wrongLeases: readonly WrongStore[] = [
   })),
   wrong(
     "leases by writing back the record that it read a round trip ago",
-    "lease: a write and a lease that race leave the record as it was written",
+    "lease: a write that races with a lease leaves the record as written",
     (store, right) => ({
       async lease(until, limit, leaseUntil) {
         const leased = await right.lease(until, limit, leaseUntil);
@@ -997,29 +963,29 @@ const wrongLeases: readonly WrongStore[] = [
 ];
 
 const wrongTallies: readonly WrongStore[] = [
-  wrong("reads counters before it adds", "tally: adds, then reads, in the order asked; what none was added to is 0", (_, right) => ({
+  wrong("reads counters before it adds", "tally: adds, then reads, in order; 0 for a counter that nothing was added to", (_, right) => ({
     async tally(adds, reads) {
       const [read] = await Promise.all([right.tally([], reads), right.tally(adds, [])]);
       return read;
     },
   })),
-  wrong("adds once to each counter that is named twice", "tally: adds, then reads, in the order asked; what none was added to is 0", (_, right) => ({
+  wrong("adds once to each counter that is named twice", "tally: adds, then reads, in order; 0 for a counter that nothing was added to", (_, right) => ({
     tally: async (adds, reads) => right.tally([...new Map(adds.map((add) => [add.counter, add])).values()], reads),
   })),
   wrong("rounds counters at fourteen digits", "tally: numbers below 0 and up to 9e15 are exact", (_, right) => ({
     tally: async (adds, reads) => (await right.tally(adds, reads)).map((count) => Number(count.toPrecision(14))),
   })),
-  wrong("trims the names of counters", "tally: counters are kept apart whatever their names look like", (_, right) => ({
+  wrong("trims the names of counters", "tally: keeps counters apart whatever their names look like", (_, right) => ({
     tally: async (adds, reads) =>
       right.tally(
         adds.map((add) => ({ ...add, counter: add.counter.trim() })),
         reads.map((counter) => counter.trim()),
       ),
   })),
-  wrong("adds to 128 counters at once, no more", "tally: hundreds of counters are added to and read in one call", (_, right) => ({
+  wrong("adds to 128 counters at once, no more", "tally: adds to and reads hundreds of counters in one call", (_, right) => ({
     tally: async (adds, reads) => right.tally(adds.slice(0, 128), reads),
   })),
-  wrong("reads counters, and writes them a round trip later", "tally: of adds side by side none is lost", (store, right) => ({
+  wrong("reads counters, and writes them a round trip later", "tally: loses none of several concurrent adds", (store, right) => ({
     async tally(adds, reads) {
       for (const { counter, by } of adds) {
         const count = (store.counters.get(counter) ?? 0) + by;
@@ -1031,7 +997,7 @@ const wrongTallies: readonly WrongStore[] = [
   })),
 ];
 
-const replaced = "put: the value is there until its end, and a later put replaces it; one that was never put is undefined";
+const replaced = "put: the value exists until its end, and a later put replaces it; undefined if there was none";
 
 const wrongValues: readonly WrongStore[] = [
   wrong("answers null for an unknown key", replaced, (_, right) => ({
@@ -1042,25 +1008,29 @@ const wrongValues: readonly WrongStore[] = [
       if (!store.values.has(key)) await right.put(key, value, expiry);
     },
   })),
-  wrong("keeps an old value when the new one has ended", "put: a value whose end has passed may be gone, and what it replaced is", (_, right) => ({
-    async put(key, value, expiry) {
-      if (expiry.keepUntil > expiry.now) await right.put(key, value, expiry);
-    },
-  })),
-  wrong("takes an empty value for none", "put: values come back byte for byte, whatever they look like", (store) => ({
+  wrong(
+    "keeps an old value when the new one has ended",
+    "put: a value whose end has passed may be gone, and the value that it replaced is gone",
+    (_, right) => ({
+      async put(key, value, expiry) {
+        if (expiry.keepUntil > expiry.now) await right.put(key, value, expiry);
+      },
+    }),
+  ),
+  wrong("takes an empty value for none", "put: returns values byte for byte, whatever they look like", (store) => ({
     get: async (key) => store.values.get(key) || undefined,
   })),
-  wrong("lowers and trims keys", "put: keys are kept apart whatever they look like", (_, right) => ({
+  wrong("lowers and trims keys", "put: keeps keys apart whatever they look like", (_, right) => ({
     get: async (key) => right.get(key.trim().toLowerCase()),
     put: async (key, value, expiry) => right.put(key.trim().toLowerCase(), value, expiry),
   })),
-  wrong("writes what is too large, then complains", "put: 64 KiB are kept, a megabyte is rejected and leaves the value as it was", (store, right) => ({
+  wrong("writes what is too large, then complains", "put: stores 64 KiB; rejects a megabyte and leaves the value unchanged", (store, right) => ({
     async put(key, value, expiry) {
       store.values.set(key, value);
       await right.put(key, value, expiry);
     },
   })),
-  wrong("keeps counters among the values", "put: values, windows, sums, counters and records of one name do not touch", (store) => ({
+  wrong("keeps counters among the values", "put: values, windows, sums, counters and records with the same name are independent", (store) => ({
     async tally(adds, reads) {
       for (const { counter, by } of adds) store.values.set(counter, String(Number(store.values.get(counter) ?? 0) + by));
       return reads.map((counter) => Number(store.values.get(counter) ?? 0));
@@ -1068,9 +1038,9 @@ const wrongValues: readonly WrongStore[] = [
   })),
 ];
 
-const letGo = "delete: of a sum the parts that count are deleted, the next one too, and those of another sum stay";
+const letGo = "delete: removes the parts of a sum that count, and the next one, but no part of another sum";
 
-const allOfIt = "delete: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share";
+const allOfIt = "delete: removes records, windows, lists, sums and values completely, and leaves others alone, whatever name they share";
 
 const wrongForgets: readonly WrongStore[] = [
   ...(["records", "windows", "sums", "values"] as const).map((kind) =>
@@ -1089,7 +1059,7 @@ const wrongForgets: readonly WrongStore[] = [
   })),
   wrong(
     "complains of what is not there",
-    "delete: what is not there is passed over, a second call does nothing, and all of it can be made again",
+    "delete: ignores what does not exist, does nothing the second time, and everything can be created again",
     (store, right) => ({
       async delete(what) {
         if (what.values?.some((key) => !store.values.has(key))) throw new Error("not found");
@@ -1099,7 +1069,7 @@ const wrongForgets: readonly WrongStore[] = [
   ),
   wrong(
     "takes a write over a record that was deleted for a create",
-    "delete: a write over a record that was deleted finds none and does not bring it back",
+    "delete: a write that expects a deleted record is rejected and does not restore it",
     (store, right) => {
       const gone = new Set<string>();
       return {
@@ -1113,7 +1083,7 @@ const wrongForgets: readonly WrongStore[] = [
   ),
   wrong(
     "keeps the wake time of what it lets go of",
-    "delete: a record that was deleted is not leased, and wakes no more when another takes its place",
+    "delete: a deleted record is not leased, and does not wake when another takes its place",
     (store, right) => {
       const woken = new Map<string, number | undefined>();
       return {
@@ -1136,7 +1106,7 @@ const wrongForgets: readonly WrongStore[] = [
   wrong("lets go of the newest part of a sum only", letGo, (_, right) => ({
     delete: async ({ sums = [], ...what }) => right.delete({ ...what, sums: sums.map((parts) => ({ ...parts, parts: 1 })) }),
   })),
-  wrong("lets go of a hundred at once, no more", "delete: thousands at once", (_, right) => ({
+  wrong("lets go of a hundred at once, no more", "delete: removes thousands in one call", (_, right) => ({
     delete: async (what) => right.delete({ ...what, windows: what.windows?.slice(0, 100) ?? [] }),
   })),
 ];
@@ -1144,7 +1114,7 @@ const wrongForgets: readonly WrongStore[] = [
 const wrongLives: readonly WrongStore[] = [
   wrong(
     "forgets by its own clock what callers' clocks keep",
-    "expiry: what a caller keeps whose clock is years behind, or ahead, is kept as long",
+    "expiry: data from a caller whose clock is years behind or ahead is kept for its full life",
     (store, right) => ({
       write(record) {
         right.write(record);
@@ -1152,19 +1122,23 @@ const wrongLives: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong("purges a window by the caller's clock", "expiry: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
+  wrong("purges a window by the caller's clock", "expiry: a caller whose clock is two days ahead ends nothing that others keep", (store, right) => ({
     take(claim) {
       right.take(claim);
       if ("window" in claim) for (const [member, at] of store.window(claim.window)) if (at <= claim.since) store.leave({ ...claim, member });
     },
   })),
-  wrong("purges the parts before those that a caller counts", "expiry: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
-    weigh(claim) {
-      right.weigh(claim);
-      for (const at of store.sum(claim.sum).keys()) if (at <= claim.part - claim.parts) store.sum(claim.sum).delete(at);
-    },
-  })),
-  wrong("purges records by the caller's clock", "expiry: a caller who is two days ahead ends nothing that the others keep", (store, right) => ({
+  wrong(
+    "purges the parts before those that a caller counts",
+    "expiry: a caller whose clock is two days ahead ends nothing that others keep",
+    (store, right) => ({
+      weigh(claim) {
+        right.weigh(claim);
+        for (const at of store.sum(claim.sum).keys()) if (at <= claim.part - claim.parts) store.sum(claim.sum).delete(at);
+      },
+    }),
+  ),
+  wrong("purges records by the caller's clock", "expiry: a caller whose clock is two days ahead ends nothing that others keep", (store, right) => ({
     write(record) {
       for (const [key, { keepUntil }] of store.records) if (keepUntil <= record.now) store.records.delete(key);
       right.write(record);
@@ -1172,7 +1146,7 @@ const wrongLives: readonly WrongStore[] = [
   })),
   wrong(
     "lets the last claim's end hold for the whole window",
-    "expiry: a nearer end never shortens what a window, a sum or a counter keeps for longer",
+    "expiry: an earlier end never shortens the life of a window, a sum or a counter",
     (store, right) => ({
       take(claim) {
         right.take(claim);
@@ -1182,7 +1156,7 @@ const wrongLives: readonly WrongStore[] = [
   ),
   wrong(
     "lets the last add's end hold for the whole counter",
-    "expiry: a nearer end never shortens what a window, a sum or a counter keeps for longer",
+    "expiry: an earlier end never shortens the life of a window, a sum or a counter",
     (store, right) => ({
       async tally(adds, reads) {
         const counts = await right.tally(adds, reads);
@@ -1205,9 +1179,9 @@ function lagging(lags: (change: Change) => boolean) {
   });
 }
 
-const oneIsDone = "commit: of 50 racing writes exactly one is done, the first that creates or the next, and the others get its record";
-const bothOrders = "commit: of 50 racers for a window and a sum in both orders never more than the limits are granted, and refusals charge nothing";
-const sumRace = "sum: of 50 racers never more than the limit is granted, also where some give back, and what is held is what was granted";
+const oneIsDone = "commit: of 50 racing writes exactly one is done, for a create and for the next write, and the others get its record";
+const bothOrders = "commit: of 50 racers for a window and a sum in both orders, never more than the limits are granted, and rejected ones are charged nothing";
+const sumRace = "sum: of 50 racers, never more than the limit is granted, even if some give back, and the total equals what was granted";
 
 const wrongRacers: readonly WrongStore[] = [
   wrong(
@@ -1222,13 +1196,13 @@ const wrongRacers: readonly WrongStore[] = [
   ),
   wrong(
     "claims in a step of its own, and undoes nothing when the race for the record is lost",
-    "commit: of 50 racing creates with claims of their own exactly the claims of the one that is done are counted",
+    "commit: of 50 racing creates with different claims, exactly the claims of the one that is done are counted",
     () => ({ unmake: () => {} }),
     TwoStepStore,
   ),
   wrong(
     "undoes a lost race by the member's name, also where the winner claimed the same",
-    "commit: of 50 racing writes that claim one member one is done, and the member stays counted",
+    "commit: of 50 racing writes that claim one member, one is done, and the member stays counted",
     (store, right) => ({
       unmake(claims, token) {
         right.unmake(claims, token);
@@ -1239,7 +1213,7 @@ const wrongRacers: readonly WrongStore[] = [
   ),
   wrong(
     "takes a repeat for a lost race, and undoes what it claimed",
-    "commit: one write sent 50 times at once is done every time, written once and counted once",
+    "commit: one write sent 50 times at once is done each time, but written and counted once",
     (store, right) => ({
       answer(change) {
         const answer = right.answer(change);
@@ -1251,7 +1225,7 @@ const wrongRacers: readonly WrongStore[] = [
   ),
   wrong(
     "gives back again what is sent again while the first is on its way",
-    "commit: one write sent 50 times at once is done every time, written once and counted once",
+    "commit: one write sent 50 times at once is done each time, but written and counted once",
     (store, right) => ({
       complete(change, token) {
         if (token !== undefined && store.records.get(store.key(change.record as RecordWrite))?.tokens[0] === token) store.completed.delete(token);
@@ -1262,7 +1236,7 @@ const wrongRacers: readonly WrongStore[] = [
   ),
   wrong(
     "claims again what is sent again",
-    "commit: one write sent 50 times at once is done every time, written once and counted once",
+    "commit: one write sent 50 times at once is done each time, but written and counted once",
     (store, right) => ({
       make(claims, token) {
         if (token !== undefined) store.tickets.delete(token);
@@ -1273,7 +1247,7 @@ const wrongRacers: readonly WrongStore[] = [
   ),
   wrong(
     "refuses a write that is sent many times at once",
-    "commit: one write sent 50 times at once is done every time, written once and counted once",
+    "commit: one write sent 50 times at once is done each time, but written and counted once",
     (store, right) => {
       const busy = new Set<string>();
       return {
@@ -1289,7 +1263,7 @@ const wrongRacers: readonly WrongStore[] = [
       };
     },
   ),
-  wrong("overwrites when an answer comes too late", "commit: no update is lost among callers that write until they land", (store, right) => ({
+  wrong("overwrites when an answer comes too late", "commit: no update is lost among callers that retry until their write is done", (store, right) => ({
     async commit(change) {
       const expected = change.record && store.isExpected(store.records.get(store.key(change.record)), change.expected ?? null);
       await roundTrip();
@@ -1298,7 +1272,7 @@ const wrongRacers: readonly WrongStore[] = [
   })),
   wrong(
     "compares the count, then adds after a round trip",
-    "window: of 50 racers never more than `limit` are granted, and one after another exactly `limit`",
+    "window: of 50 racers, never more than `limit` are granted, and exactly `limit` one after another",
     lagging(({ claims = [], record }) => !record && claims.length === 1 && !claims.some(isSum)),
   ),
   wrong("locks windows and sums one by one, so that callers in two orders block each other", bothOrders, (store, right) => ({
@@ -1312,7 +1286,7 @@ const wrongRacers: readonly WrongStore[] = [
       return right.commit(change);
     },
   })),
-  wrong("counts members that race as many", "window: one member claimed by 50 racers is granted to all and counted once", (store, right) => ({
+  wrong("counts members that race as many", "window: one member claimed by 50 racers is granted to each and counted once", (store, right) => ({
     async commit(change) {
       const known = (change.claims ?? []).map((claim) => "window" in claim && store.window(claim.window).has(claim.member));
       await roundTrip();
@@ -1322,12 +1296,12 @@ const wrongRacers: readonly WrongStore[] = [
   })),
   wrong(
     "compares the count, then adds and writes after a round trip",
-    "window: of 50 racers with records of their own never more than `limit` are done, and who is refused leaves no record",
+    "window: of 50 racers with different records, never more than `limit` are done, and rejected ones leave no record",
     lagging(({ claims = [], record }) => record !== undefined && claims.length > 1),
   ),
   wrong(
     "writes the record before the claims, and leaves it where they are refused",
-    "window: of 50 racers with records of their own never more than `limit` are done, and who is refused leaves no record",
+    "window: of 50 racers with different records, never more than `limit` are done, and rejected ones leave no record",
     (store) => ({
       async commit(change) {
         const answer = store.answer(change);
@@ -1358,7 +1332,7 @@ const wrongRacers: readonly WrongStore[] = [
   ),
   wrong(
     "returns to racers what was there before the race",
-    "commit: 50 racers that claim without a limit and ask get counts with themselves and all before them",
+    "commit: 50 racers that claim without a limit and ask each get a count that includes themselves and all before them",
     (store, right) => ({
       async commit(change) {
         const before = (change.claims ?? []).map((claim) => store.held(claim));
@@ -1369,7 +1343,7 @@ const wrongRacers: readonly WrongStore[] = [
       },
     }),
   ),
-  wrong("appends a value piece by piece", "put: of 50 racing puts one stays whole", (store) => ({
+  wrong("appends a value piece by piece", "put: of 50 racing puts, one value stays, complete", (store) => ({
     async put(key, value) {
       store.check(value);
       store.values.set(key, value.slice(0, 20));

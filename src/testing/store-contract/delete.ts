@@ -24,7 +24,7 @@ import {
 /** Cases of `delete`. */
 export const deleteCases: readonly StoreCase[] = [
   {
-    name: "delete: of records, windows, lists, sums and values nothing is left, and of others all, whatever name they share",
+    name: "delete: removes records, windows, lists, sums and values completely, and leaves others alone, whatever name they share",
     async run(store, peer) {
       const now = Date.now();
       const customer = randomUUID();
@@ -61,7 +61,7 @@ export const deleteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "delete: of a sum the parts that count are deleted, the next one too, and those of another sum stay",
+    name: "delete: removes the parts of a sum that count, and the next one, but no part of another sum",
     async run(store, peer) {
       const customer = randomUUID();
       const [gone, kept] = [newName(customer), newName(customer)];
@@ -74,7 +74,7 @@ export const deleteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "delete: what is not there is passed over, a second call does nothing, and all of it can be made again",
+    name: "delete: ignores what does not exist, does nothing the second time, and everything can be created again",
     async run(store) {
       const now = Date.now();
       const record = newRecord({ now });
@@ -98,7 +98,7 @@ export const deleteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "delete: a write over a record that was deleted finds none and does not bring it back",
+    name: "delete: a write that expects a deleted record is rejected and does not restore it",
     async run(store, peer) {
       const record = await write(store, newRecord(), null);
       await peer.delete({ records: [record] });
@@ -108,7 +108,7 @@ export const deleteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "delete: a record that was deleted is not leased, and wakes no more when another takes its place",
+    name: "delete: a deleted record is not leased, and does not wake when another takes its place",
     async run(store) {
       // In 1970, where no other case has due records.
       const wakeAt = 86_400_000 + Math.floor(Math.random() * 1e9);
@@ -123,7 +123,7 @@ export const deleteCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "delete: thousands at once",
+    name: "delete: removes thousands in one call",
     async run(store) {
       const now = Date.now();
       const customer = randomUUID();

@@ -30,7 +30,7 @@ const { part } = partsOf("");
 /** How long things are kept: by the store's own clock, whatever the callers' clocks show. */
 export const expiryCases: readonly StoreCase[] = [
   {
-    name: "expiry: what a caller keeps whose clock is years behind, or ahead, is kept as long",
+    name: "expiry: data from a caller whose clock is years behind or ahead is kept for its full life",
     async run(store, peer) {
       for (const now of [1_000_000, Date.now() - 2 * day, Date.now() + 2 * day, Date.now() + 3_650 * day]) {
         const record = newRecord({ now });
@@ -51,7 +51,7 @@ export const expiryCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "expiry: a caller who is two days ahead ends nothing that the others keep",
+    name: "expiry: a caller whose clock is two days ahead ends nothing that others keep",
     async run(store, peer) {
       const now = Date.now();
       const ahead = now + 2 * day;
@@ -86,7 +86,7 @@ export const expiryCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "expiry: a nearer end never shortens what a window, a sum or a counter keeps for longer",
+    name: "expiry: an earlier end never shortens the life of a window, a sum or a counter",
     async run(store) {
       const now = Date.now();
       const customer = randomUUID();

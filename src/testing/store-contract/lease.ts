@@ -47,7 +47,7 @@ function leaseCase(name: string, run: (store: Store, peer: Store, customer: stri
 
 /** Cases of `lease`. */
 export const leaseCases: readonly StoreCase[] = [
-  leaseCase("lease: hands out the records whose wakeAt is `until` or earlier, whole, and no others", async (store, _, customer, at) => {
+  leaseCase("lease: returns exactly the records whose wakeAt is `until` or earlier, complete", async (store, _, customer, at) => {
     const due = await write(store, newRecord({ customer, wakeAt: at, tokens: [randomUUID(), randomUUID()], data: "123456" }), null);
     const later = await write(store, newRecord({ customer, wakeAt: at + 1 }), null);
     await write(store, newRecord({ customer }), null);
@@ -57,7 +57,7 @@ export const leaseCases: readonly StoreCase[] = [
     sameRecord(found[0], due, "the due record");
     same(await ids(store, customer, at + 1), [later.id], "what is due at the later wakeAt");
   }),
-  leaseCase("lease: what was handed out is not handed out again before `leaseUntil`, and is then", async (store, peer, customer, at) => {
+  leaseCase("lease: does not return a leased record again before `leaseUntil`, and does then", async (store, peer, customer, at) => {
     const record = await write(store, newRecord({ customer, wakeAt: at }), null);
     same(await ids(store, customer, at, at + 5_000), [record.id], "the first lease");
     for (const handle of [store, peer]) same(await ids(handle, customer, at + 4_999), [], "a millisecond before the lease ends");
@@ -65,13 +65,13 @@ export const leaseCases: readonly StoreCase[] = [
     same(await ids(store, customer, at + 8_999), [], "a millisecond before the second lease ends");
     same(await ids(store, customer, at + 9_000), [record.id], "when the second lease ends");
   }),
-  leaseCase("lease: the earliest come first", async (store, _, customer, at) => {
+  leaseCase("lease: returns the earliest first", async (store, _, customer, at) => {
     const offsets = [70, 10, 100, 30, 90, 2, 50, 8, 60, 40, 80, 20];
     for (const offset of offsets) await write(store, newRecord({ customer, wakeAt: at + offset, data: `${offset}` }), null);
     const order = (await leased(store, customer, at + 100)).map((record) => Number(record.data));
     same(order, [2, 8, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100], "the wake times in the order handed out");
   }),
-  leaseCase("lease: at most `limit`, and the others stay for the next", async (store, peer, customer, at) => {
+  leaseCase("lease: returns at most `limit`, and leaves the others for the next call", async (store, peer, customer, at) => {
     const offsets = Array.from({ length: 23 }, (_, i) => (i * 7) % 23);
     for (const offset of offsets) await write(store, newRecord({ customer, wakeAt: at + offset, data: `${offset}` }), null);
     const order: number[] = [];
@@ -88,7 +88,7 @@ export const leaseCases: readonly StoreCase[] = [
     same(await ids(store, customer, at + 100), [], "what is left");
   }),
   {
-    name: "lease: records of all customers are handed out",
+    name: "lease: returns records of all customers",
     async run(store) {
       const [one, two] = [randomUUID(), randomUUID()];
       const at = early();
@@ -103,7 +103,7 @@ export const leaseCases: readonly StoreCase[] = [
       );
     },
   },
-  leaseCase("lease: tokens, data and end stay as they are, so that it can be written by a caller who has read it", async (store, _, customer, at) => {
+  leaseCase("lease: does not change tokens, data and end, so a caller that read the record before can write it", async (store, _, customer, at) => {
     const record = await write(store, newRecord({ customer, wakeAt: at, tokens: [randomUUID(), randomUUID()] }), null);
     const [found] = await leased(store, customer, at);
     sameRecord(found, record, "the record handed out");
@@ -113,7 +113,7 @@ export const leaseCases: readonly StoreCase[] = [
     const next = await write(store, following(record, { data: "delivered" }), newest(record), "a write from the token before the lease");
     await stored(store, next, "the record after it");
   }),
-  leaseCase("lease: a write moves the record to its wakeAt, leased or not, and one without wakeAt takes it out", async (store, peer, customer, at) => {
+  leaseCase("lease: a write sets the record's wakeAt, leased or not, and a write without wakeAt removes it", async (store, peer, customer, at) => {
     let record = await write(store, newRecord({ customer, wakeAt: at }), null);
     const next = async (fields: Partial<RecordWrite>) => {
       record = await write(store, following(record, fields), newest(record));
@@ -151,7 +151,7 @@ export const leaseCases: readonly StoreCase[] = [
     await write(store, newRecord({ customer, wakeAt: "unchanged" }), null, "a create");
     same(await ids(store, customer, at + span), [], "after a create, which has none before it");
   }),
-  leaseCase("lease: a write that was refused, or sent again, changes nothing", async (store, _, customer, at) => {
+  leaseCase("lease: a write that is rejected or repeated does not change when the record wakes", async (store, _, customer, at) => {
     const first = await write(store, newRecord({ customer, wakeAt: at }), null);
     refusedWith(await store.commit({ record: following(first), expected: "wrong" }), first, "a write from a wrong token");
     same(await ids(store, customer, at, at + 1_000), [first.id], "after a refused write that would leave wakeAt out");
@@ -164,7 +164,7 @@ export const leaseCases: readonly StoreCase[] = [
     refusedWith(await store.commit({ record: newRecord({ customer, wakeAt: at }), expected: "wrong" }), undefined, "a write over a missing record");
     same(await ids(store, customer, at + 1_000), [], "after a refused write over a missing record");
   }),
-  leaseCase("lease: of 20 racing workers one gets each record", async (store, peer, customer, at) => {
+  leaseCase("lease: each record goes to one of 20 racing workers", async (store, peer, customer, at) => {
     const waiting = Array.from({ length: 60 }, (_, i) => newRecord({ customer, wakeAt: at + i }));
     await Promise.all(waiting.map((record) => write(store, record, null)));
     const taken: string[] = [];
@@ -180,7 +180,7 @@ export const leaseCases: readonly StoreCase[] = [
     same([...taken].sort(), waiting.map(({ id }) => id).sort(), "the records taken, each by one worker");
     same((await ids(store, customer, at + span)).length, waiting.length, "how many are due when the leases end");
   }),
-  leaseCase("lease: a write and a lease that race leave the record as it was written", async (store, peer, customer, at) => {
+  leaseCase("lease: a write that races with a lease leaves the record as written", async (store, peer, customer, at) => {
     for (let round = 0; round < 10; round++) {
       const record = await write(store, newRecord({ customer, wakeAt: at }), null);
       const next = following(record, { data: "done" });

@@ -55,7 +55,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
 
   return [
     {
-      name: `commit: of ${racers} racing writes exactly one is done, the first that creates or the next, and the others get its record`,
+      name: `commit: of ${racers} racing writes exactly one is done, for a create and for the next write, and the others get its record`,
       async run(store, peer) {
         const { customer, id } = newRecord();
         let last: RecordWrite | undefined;
@@ -68,7 +68,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `commit: of ${racers} racing creates with claims of their own exactly the claims of the one that is done are counted`,
+      name: `commit: of ${racers} racing creates with different claims, exactly the claims of the one that is done are counted`,
       async run(store, peer) {
         const { customer, id, now } = newRecord();
         const [window, list, sum] = [newName(customer), newName(customer), newName(customer)];
@@ -83,7 +83,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `commit: of ${racers} racing writes that claim one member one is done, and the member stays counted`,
+      name: `commit: of ${racers} racing writes that claim one member, one is done, and the member stays counted`,
       async run(store, peer) {
         let record = await write(store, newRecord(), null);
         const { customer, now } = record;
@@ -102,7 +102,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `commit: one write sent ${racers} times at once is done every time, written once and counted once`,
+      name: `commit: one write sent ${racers} times at once is done each time, but written and counted once`,
       async run(store, peer) {
         const first = newRecord();
         const { customer, now } = first;
@@ -132,7 +132,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: "commit: no update is lost among callers that write until they land",
+      name: "commit: no update is lost among callers that retry until their write is done",
       async run(store, peer) {
         const first = await write(store, newRecord({ data: "0" }), null);
         const sum = newName(first.customer);
@@ -153,7 +153,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `window: of ${racers} racers never more than \`limit\` are granted, and one after another exactly \`limit\``,
+      name: `window: of ${racers} racers, never more than \`limit\` are granted, and exactly \`limit\` one after another`,
       async run(store, peer) {
         for (const limit of new Set([1, Math.ceil(racers / 5), racers - 1])) {
           const window = newName();
@@ -167,7 +167,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `commit: of ${racers} racers for a window and a sum in both orders never more than the limits are granted, and refusals charge nothing`,
+      name: `commit: of ${racers} racers for a window and a sum in both orders, never more than the limits are granted, and rejected ones are charged nothing`,
       async run(store, peer) {
         const customer = randomUUID();
         const [window, sum] = [newName(customer), newName(customer)];
@@ -188,7 +188,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `window: one member claimed by ${racers} racers is granted to all and counted once`,
+      name: `window: one member claimed by ${racers} racers is granted to each and counted once`,
       async run(store, peer) {
         const customer = randomUUID();
         const [a, b] = [newName(customer), newName(customer)];
@@ -200,7 +200,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `window: of ${racers} racers with records of their own never more than \`limit\` are done, and who is refused leaves no record`,
+      name: `window: of ${racers} racers with different records, never more than \`limit\` are done, and rejected ones leave no record`,
       async run(store, peer) {
         const { customer, now } = newRecord();
         const [window, sum] = [newName(customer), newName(customer)];
@@ -222,7 +222,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `sum: of ${racers} racers never more than the limit is granted, also where some give back, and what is held is what was granted`,
+      name: `sum: of ${racers} racers, never more than the limit is granted, even if some give back, and the total equals what was granted`,
       async run(store, peer) {
         for (const weights of [
           [1, 2, 3, 4, 5, 6, 7],
@@ -248,7 +248,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `commit: ${racers} racers that claim without a limit and ask get counts with themselves and all before them`,
+      name: `commit: ${racers} racers that claim without a limit and ask each get a count that includes themselves and all before them`,
       async run(store, peer) {
         const { customer, now } = newRecord();
         const sum = newName(customer);
@@ -264,7 +264,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `put: of ${racers} racing puts one stays whole`,
+      name: `put: of ${racers} racing puts, one value stays, complete`,
       async run(store, peer) {
         const key = randomUUID();
         await race(store, peer, (handle, i) => handle.put(key, `${i}`.repeat(50), expiry()));
@@ -274,7 +274,7 @@ export function raceCases(racers: number): readonly StoreCase[] {
       },
     },
     {
-      name: `revoke: of ${racers} racing commits, each with what revokes it, nothing is left, whichever comes first`,
+      name: `revoke: of ${racers} racing commits and their revocations, nothing is left, whichever comes first`,
       async run(store, peer) {
         const customer = randomUUID();
         const [window, list, sum, back] = [newName(customer), newName(customer), newName(customer), newName(customer)];

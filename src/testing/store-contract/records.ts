@@ -28,7 +28,7 @@ const megabyte = "x".repeat(1_048_576);
 /** `find`, and `commit` of a record alone, one caller at a time. */
 export const recordCases: readonly StoreCase[] = [
   {
-    name: "find: a record that was never written is undefined",
+    name: "find: returns undefined for a record that was never written",
     async run(store) {
       same(await store.find(randomUUID(), randomUUID()), undefined, "an unknown record");
       const record = await write(store, newRecord(), null);
@@ -36,7 +36,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a create (expected null, or left out) writes the record, and find returns what is kept of it exactly",
+    name: "commit: a create (expected null, or omitted) writes the record, and find returns exactly what is stored of it",
     async run(store, peer) {
       const tokens = Array.from({ length: 16 }, () => randomUUID());
       const inAWeek = Date.now() + 7 * 86_400_000 + 1;
@@ -51,7 +51,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a create refused by a record that is there brings it back and changes nothing",
+    name: "commit: a create of an existing record is rejected with that record and changes nothing",
     async run(store) {
       const record = await write(store, newRecord({ wakeAt: Date.now() + halfHour }), null);
       const { customer, id } = record;
@@ -62,7 +62,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a write from the newest token replaces every field",
+    name: "commit: a write that expects the newest token replaces every field",
     async run(store, peer) {
       const first = await write(store, newRecord({ wakeAt: Date.now() + halfHour }), null);
       const second = await write(peer, following(first, { data: "second", keepUntil: first.keepUntil + 60_000 }), newest(first));
@@ -74,7 +74,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a write from any token but the newest is refused, brings the current record back and changes nothing",
+    name: "commit: a write that expects any other token is rejected with the current record and changes nothing",
     async run(store) {
       const token = "Ab-1e5_0";
       const first = await write(store, newRecord({ tokens: ["12", randomUUID()] }), null);
@@ -92,7 +92,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a write over a record that is not there is refused, brings nothing back and writes nothing",
+    name: "commit: a write that expects a missing record is rejected without a record and writes nothing",
     async run(store) {
       const record = newRecord({ tokens: [randomUUID(), randomUUID()] });
       refusedWith(await store.commit({ record, expected: record.tokens[1] ?? "" }), undefined, "a write over a missing record");
@@ -112,7 +112,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: what is stored is not touched by changing what was passed in or handed out",
+    name: "commit: changing a passed or returned object does not change what is stored",
     async run(store) {
       const record = newRecord({ tokens: [randomUUID(), randomUUID()] });
       const input = { ...record, tokens: [...record.tokens] };
@@ -130,7 +130,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: data comes back byte for byte, whatever it looks like",
+    name: "commit: returns data byte for byte, whatever it looks like",
     async run(store) {
       let record = await write(store, newRecord(), null);
       for (const data of ["", ...oddTexts]) {
@@ -143,7 +143,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: 64 KiB of data are kept",
+    name: "commit: stores 64 KiB of data",
     async run(store) {
       for (const data of ["x".repeat(65_536), "é".repeat(32_768), '"\\'.repeat(32_768)]) {
         const record = await write(store, newRecord({ data }), null, "a create with 64 KiB");
@@ -153,7 +153,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a megabyte of data is rejected, and nothing is written or counted",
+    name: "commit: rejects a megabyte of data, and writes and counts nothing",
     async run(store) {
       const record = newRecord();
       const [window, sum] = [newName(record.customer), newName(record.customer)];
@@ -170,7 +170,7 @@ export const recordCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a record whose keepUntil has passed is there whole or not at all, never as it was before",
+    name: "commit: a record whose keepUntil has passed exists completely or not at all, never in an earlier version",
     async run(store) {
       const past = Date.now() - 60_000;
       const created = await write(store, newRecord({ keepUntil: past }), null, "a create that need not be kept");

@@ -24,7 +24,7 @@ import {
 /** Commits that a transport sends twice, and different commits that look the same. */
 export const replayCases: readonly StoreCase[] = [
   {
-    name: "commit: a create sent twice is done both times and written once",
+    name: "commit: a create sent twice is done both times but written once",
     async run(store, peer) {
       const record = await write(store, newRecord({ wakeAt: Date.now() + halfHour }), null);
       await write(store, record, null, "a create sent again");
@@ -34,7 +34,7 @@ export const replayCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a write sent again is done after up to fifteen later writes, refused after the next, and nothing is written",
+    name: "commit: a repeated write is done after up to fifteen later writes, rejected after the next, and writes nothing",
     async run(store) {
       let current = await write(store, newRecord(), null);
       const writes: { readonly record: RecordWrite; readonly expected: string | null }[] = [{ record: current, expected: null }];
@@ -52,7 +52,7 @@ export const replayCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a write is known by its newest token alone: a twin with one of its own is refused and gets what is stored",
+    name: "commit: only its newest token identifies a write: the same write under another token is rejected with the stored record",
     async run(store, peer) {
       const first = await write(store, newRecord(), null);
       refusedWith(await peer.commit({ record: { ...first, tokens: [randomUUID()] } }), first, "the twin of a create");
@@ -68,7 +68,7 @@ export const replayCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a write that was refused has not landed, and is refused when it is sent again",
+    name: "commit: a rejected write is rejected again when it is repeated",
     async run(store) {
       const first = await write(store, newRecord(), null);
       const second = await write(store, following(first, { data: "second" }), newest(first));
@@ -82,7 +82,7 @@ export const replayCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: claims sent again with a record that landed count nothing again, whatever came after it, and return the counts as they now are",
+    name: "commit: claims repeated with a record that was written count nothing, whatever came after it, and return the current counts",
     async run(store, peer) {
       const customer = randomUUID();
       const now = Date.now();
@@ -114,7 +114,7 @@ export const replayCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a write that landed, or is refused, and is sent again late moves no member back",
+    name: "commit: a late repeat of a write, done or rejected, moves no member back in time",
     async run(store) {
       const first = newRecord();
       const { customer, now } = first;
@@ -131,7 +131,7 @@ export const replayCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: sent again when there is no more room, it is done and counts nothing",
+    name: "commit: a repeat without room left is done and counts nothing",
     async run(store) {
       const record = newRecord();
       const { customer, now } = record;
@@ -147,7 +147,7 @@ export const replayCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: what is taken out and given back with a record goes once, however often it is sent",
+    name: "commit: takes out and gives back once with a record, however often it is sent",
     async run(store) {
       const first = newRecord();
       const { customer, now } = first;

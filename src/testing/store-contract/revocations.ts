@@ -58,7 +58,7 @@ export function revoking(record: RecordWrite, claims: readonly Claim[], current:
 /** Changes that revoke what another commit claimed. */
 export const revocationCases: readonly StoreCase[] = [
   {
-    name: "revoke: of a commit that landed its members are taken out and its weights subtracted, in the part they were added to, once, whatever is sent again",
+    name: "revoke: removes the members and subtracts the weights of a commit that was done, from the parts they were added to, once, whatever is repeated",
     async run(store, peer) {
       const { record, claims, held, change, without, withIt } = await scene(store);
       await commit(store, change, "the commit");
@@ -83,7 +83,7 @@ export const revocationCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "revoke: what landed before other writes is taken back all the same, with whatever else the change does",
+    name: "revoke: takes back a commit that is followed by other writes, with whatever else the change does",
     async run(store, peer) {
       const { record, claims, held, change, without, withIt } = await scene(store);
       await commit(store, change, "the commit");
@@ -98,7 +98,7 @@ export const revocationCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "revoke: a commit that did not land is not taken back, and must not land later",
+    name: "revoke: does not take back a commit that was not done, which must not be done later either",
     async run(store, peer) {
       for (const isFirst of [true, false]) {
         const { record, claims, held, without } = await scene(store);
@@ -117,7 +117,7 @@ export const revocationCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "revoke: a change that is refused takes nothing back, and lets the revoked commit land",
+    name: "revoke: a rejected change takes nothing back, and the revoked commit can still be done",
     async run(store) {
       const { record, claims, held, change, withIt, without } = await scene(store);
       const full = newName(record.customer);
@@ -136,7 +136,7 @@ export const revocationCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "revoke: a member stays that had been there before, or that another commit has claimed since, where it is now",
+    name: "revoke: keeps a member that existed before, or that another commit has claimed since, at its current time",
     async run(store, peer) {
       for (const limited of [{ limit: 5 }, {}])
         for (const by of [50, 0, -50])
@@ -156,7 +156,7 @@ export const revocationCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "revoke: a member that had been taken out before the commit added it is taken out",
+    name: "revoke: removes a member that had been taken out before the commit added it",
     async run(store) {
       const record = newRecord();
       const { customer, now } = record;
@@ -170,7 +170,7 @@ export const revocationCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "revoke: what was taken back is free again, to the unit, and a sum's weight is subtracted whatever its floor",
+    name: "revoke: what was taken back is available again, to the unit, and a sum's weight is subtracted whatever its floor",
     async run(store, peer) {
       const record = newRecord();
       const { customer, now } = record;

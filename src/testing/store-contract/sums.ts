@@ -7,7 +7,7 @@ const { part } = partsOf("");
 /** Claims on sums, which store only totals, one caller at a time. */
 export const sumCases: readonly StoreCase[] = [
   {
-    name: "sum: one after another exactly what the limit allows is granted, each with the total that includes it",
+    name: "sum: grants exactly what the limit allows, one after another, each with the total that includes it",
     async run(store, peer) {
       const sum = newName();
       const claim = (by: number) => [weight(sum, by, { limit: 10 })];
@@ -21,7 +21,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: `part` and those just before it count, as many as `parts`, each with what was added to it",
+    name: "sum: counts `part` and the parts just before it, `parts` in all, each with what was added to it",
     async run(store, peer) {
       for (const [newest, parts] of [
         [part, 1],
@@ -45,7 +45,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: the part after `part` counts only where the claim, or who asks, looks ahead",
+    name: "sum: the part after `part` counts only if the claim or the ask looks ahead",
     async run(store, peer) {
       const sum = newName();
       await granted(store, [weight(sum, 6, { part: part + 1 })], [6], "6 of a caller in the next part");
@@ -57,7 +57,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: the number of a part says what counts, never a time",
+    name: "sum: a part's number decides what counts, never a time",
     async run(store, peer) {
       const sum = newName();
       const now = Date.now();
@@ -70,7 +70,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: each claim's own limit holds, lowered or raised since the last, and without one it is counted, never refused",
+    name: "sum: each claim's own limit applies, lowered or raised since the last, and without one it is counted, never rejected",
     async run(store) {
       const sum = newName();
       await granted(store, [weight(sum, 6, { limit: 10 })], [6], "6 of 10");
@@ -81,7 +81,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: a weight of 0 is held to the limit as any, and adds nothing",
+    name: "sum: a weight of 0 is subject to the limit and adds nothing",
     async run(store, peer) {
       const sum = newName();
       await granted(store, [weight(sum, 0, { limit: 0 })], [0], "nothing, in an empty sum");
@@ -91,7 +91,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: a weight below 0 is granted whatever the limit, and what it gives back is free again, to the unit",
+    name: "sum: a weight below 0 is granted whatever the limit, and what it gives back is available again, to the unit",
     async run(store, peer) {
       const sum = newName();
       await granted(store, [weight(sum, 60, { limit: 100, part: part - 1 })], [60], "60 of 100");
@@ -103,7 +103,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: it may fall below 0, and so may each of its parts",
+    name: "sum: may fall below 0, and so may each of its parts",
     async run(store, peer) {
       const sum = newName();
       await granted(store, [weight(sum, -5)], [-5], "5 given back to an absent sum");
@@ -116,7 +116,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: one of less than `floor` counts as so much, before a claim and after it",
+    name: "sum: a total below `floor` counts as `floor`, before a claim and after it",
     async run(store, peer) {
       const sum = newName();
       const claim = (by: number, fields: object = {}) => [weight(sum, by, { floor: -10, ...fields })];
@@ -133,7 +133,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: numbers up to 2^53, either way, are exact",
+    name: "sum: numbers up to 2^53, positive or negative, are exact",
     async run(store, peer) {
       const most = Number.MAX_SAFE_INTEGER;
       for (const sign of [1, -1]) {
@@ -151,7 +151,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: names are kept apart whatever they look like, also from the numbers of parts, and so are customers",
+    name: "sum: keeps names apart whatever they look like, also from the numbers of parts, and customers too",
     async run(store, peer) {
       const customer = randomUUID();
       const names = [...oddTexts, "n", "n1", "n:1", "n1:", "n 1", "n/1", "n.1", "n-1", "n#1", "n,1"].map((name) => `${customer}:${name}`);
@@ -176,7 +176,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "sum: where a refusal says from which part on there would be room, a claim is granted from just then on",
+    name: "sum: if a rejection reports the part from which there is room, a claim is granted from exactly that part on",
     async run(store, peer) {
       for (const [held, by, limit, expected] of [
         [[1, 2, 3, 4], 1, 10, 1],
@@ -200,7 +200,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "asks: what sums hold, in the order asked, absent ones as 0; asking charges nothing",
+    name: "asks: returns the totals of sums, in order, 0 for missing ones; asking charges nothing",
     async run(store, peer) {
       const customer = randomUUID();
       const [one, two] = [newName(customer), newName(customer)];
@@ -217,7 +217,7 @@ export const sumCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "asks: the claims just granted are included, also those that give back, with a record or without",
+    name: "asks: includes the claims just granted, also those that give back, with or without a record",
     async run(store) {
       const customer = randomUUID();
       const [one, two] = [newName(customer), newName(customer)];

@@ -10,7 +10,7 @@ function add(counter: string, by: number): Tally {
 /** Cases of `tally`. */
 export const tallyCases: readonly StoreCase[] = [
   {
-    name: "tally: adds, then reads, in the order asked; what none was added to is 0",
+    name: "tally: adds, then reads, in order; 0 for a counter that nothing was added to",
     async run(store, peer) {
       const [one, two, none] = [randomUUID(), randomUUID(), randomUUID()];
       same(await store.tally([], []), [], "no adds and no reads");
@@ -35,7 +35,7 @@ export const tallyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "tally: counters are kept apart whatever their names look like",
+    name: "tally: keeps counters apart whatever their names look like",
     async run(store) {
       const start = randomUUID();
       const counters = oddTexts.map((name) => `${start}${name}`);
@@ -46,7 +46,7 @@ export const tallyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "tally: hundreds of counters are added to and read in one call",
+    name: "tally: adds to and reads hundreds of counters in one call",
     async run(store, peer) {
       const counters = Array.from({ length: 500 }, () => randomUUID());
       const adds = counters.map((counter, i) => add(counter, i));
@@ -57,7 +57,7 @@ export const tallyCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "tally: of adds side by side none is lost",
+    name: "tally: loses none of several concurrent adds",
     async run(store, peer) {
       const [one, two] = [randomUUID(), randomUUID()];
       await Promise.all(Array.from({ length: 100 }, (_, i) => (i % 2 ? peer : store).tally([add(one, 1), add(two, i)], [one])));

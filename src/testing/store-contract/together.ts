@@ -29,14 +29,14 @@ import {
 /** Several claims, or claims and a record, in one `commit`: all or nothing. */
 export const togetherCases: readonly StoreCase[] = [
   {
-    name: "commit: of nothing is done",
+    name: "commit: an empty change is done",
     async run(store) {
       same(await store.commit({}), { done: true, counts: [], asked: [] }, "an empty change");
       same(await store.commit({ claims: [], asks: [], expected: "nothing" }), { done: true, counts: [], asked: [] }, "no claims, no asks, no record");
     },
   },
   {
-    name: "commit: every window and every sum takes its claim, and the record is written",
+    name: "commit: every claim on a window or sum is counted, and the record is written",
     async run(store, peer) {
       const record = newRecord();
       const { customer, now } = record;
@@ -51,7 +51,7 @@ export const togetherCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: the first claim that is refused is named, in the order given, and what is held without it",
+    name: "commit: names the first rejected claim, in order, and the count without it",
     async run(store) {
       const customer = randomUUID();
       const now = Date.now();
@@ -73,7 +73,7 @@ export const togetherCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a refused claim charges nothing, neither before nor after it",
+    name: "commit: a rejected claim charges nothing, neither before nor after it",
     async run(store) {
       const customer = randomUUID();
       const now = Date.now();
@@ -96,7 +96,7 @@ export const togetherCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a refusal neither moves, takes out nor gives back",
+    name: "commit: a rejected change neither moves, takes out nor gives back",
     async run(store) {
       const customer = randomUUID();
       const now = Date.now();
@@ -116,7 +116,7 @@ export const togetherCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a refused claim leaves the record as it was",
+    name: "commit: a rejected claim leaves the record unchanged",
     async run(store) {
       const first = newRecord({ wakeAt: Date.now() + halfHour });
       const { customer, now } = first;
@@ -138,7 +138,7 @@ export const togetherCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: a refused record counts nothing",
+    name: "commit: a rejected record counts nothing",
     async run(store, peer) {
       const first = await write(store, newRecord(), null);
       const { customer, now } = first;
@@ -163,7 +163,7 @@ export const togetherCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: where both a claim and the record are refused, one of them is reported, and nothing changes",
+    name: "commit: if both a claim and the record are rejected, one of them is reported, and nothing changes",
     async run(store) {
       const first = await write(store, newRecord(), null);
       const { customer, now } = first;
@@ -179,7 +179,7 @@ export const togetherCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "commit: with a record it claims, takes out and gives back in the same step",
+    name: "commit: claims, takes out and gives back in the same step as the record",
     async run(store, peer) {
       let record: RecordWrite = newRecord();
       const { customer, now } = record;

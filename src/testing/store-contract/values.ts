@@ -20,7 +20,7 @@ import {
 /** `get` and `put`. */
 export const valueCases: readonly StoreCase[] = [
   {
-    name: "put: the value is there until its end, and a later put replaces it; one that was never put is undefined",
+    name: "put: the value exists until its end, and a later put replaces it; undefined if there was none",
     async run(store, peer) {
       const key = randomUUID();
       const now = Date.now();
@@ -37,7 +37,7 @@ export const valueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "put: a value whose end has passed may be gone, and what it replaced is",
+    name: "put: a value whose end has passed may be gone, and the value that it replaced is gone",
     async run(store) {
       const key = randomUUID();
       await store.put(key, "old", expiry());
@@ -49,7 +49,7 @@ export const valueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "put: values come back byte for byte, whatever they look like",
+    name: "put: returns values byte for byte, whatever they look like",
     async run(store) {
       for (const value of ["", ...oddTexts]) {
         const key = randomUUID();
@@ -59,7 +59,7 @@ export const valueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "put: keys are kept apart whatever they look like",
+    name: "put: keeps keys apart whatever they look like",
     async run(store) {
       const start = randomUUID();
       const keys = [...oddTexts, "", "x".repeat(500)].map((text) => `${start}${text}`);
@@ -68,7 +68,7 @@ export const valueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "put: 64 KiB are kept, a megabyte is rejected and leaves the value as it was",
+    name: "put: stores 64 KiB; rejects a megabyte and leaves the value unchanged",
     async run(store) {
       const key = randomUUID();
       const value = "x".repeat(65_536);
@@ -82,7 +82,7 @@ export const valueCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "put: values, windows, sums, counters and records of one name do not touch",
+    name: "put: values, windows, sums, counters and records with the same name are independent",
     async run(store) {
       const record = await write(store, newRecord(), null);
       const { now } = record;

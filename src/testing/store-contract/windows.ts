@@ -4,7 +4,7 @@ import { commit, countOf, ensure, fill, granted, holds, member, minute, newName,
 /** Claims on windows, which store their members, one caller at a time. */
 export const windowCases: readonly StoreCase[] = [
   {
-    name: "window: one after another exactly `limit` members are granted, each with the count that includes it",
+    name: "window: grants exactly `limit` members, one after another, each with the count that includes it",
     async run(store, peer) {
       for (const limit of [1, 3, 10]) {
         const window = newName();
@@ -16,7 +16,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: where a refusal says since when there would be room, a claim is granted from just then on",
+    name: "window: if a rejection reports since when there is room, a claim is granted from exactly that time on",
     async run(store, peer) {
       for (const limit of [1, 3, 100]) {
         const window = newName();
@@ -45,7 +45,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: a member that is already there moves to `now`, never back in time",
+    name: "window: an existing member moves to `now`, never back in time",
     async run(store) {
       const window = newName();
       const now = Date.now();
@@ -60,7 +60,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: a member that is already in a full window is granted",
+    name: "window: an existing member of a full window is granted",
     async run(store) {
       const customer = randomUUID();
       const [full, other] = [newName(customer), newName(customer)];
@@ -108,7 +108,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: room comes back one by one as the window moves on",
+    name: "window: members leave one by one as the window moves on",
     async run(store) {
       const window = newName();
       const start = Date.now() - 2 * minute;
@@ -121,7 +121,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: two claims hold it over two lengths, each with its own count, and the member is added once",
+    name: "window: two claims over two lengths each get their own count, and the member is added once",
     async run(store) {
       const window = newName();
       const start = Date.now() - minute;
@@ -139,7 +139,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: each claim's own limit holds, lowered or raised since the last",
+    name: "window: each claim's own limit applies, lowered or raised since the last",
     async run(store) {
       const window = newName();
       const now = Date.now();
@@ -151,7 +151,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: members, names and customers are kept apart whatever they look like",
+    name: "window: keeps members, names and customers apart whatever they look like",
     async run(store, peer) {
       const customer = randomUUID();
       const now = Date.now();
@@ -167,7 +167,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: without a limit it is counted, never refused",
+    name: "window: a claim without a limit is counted, never rejected",
     async run(store, peer) {
       const list = newName();
       const now = Date.now();
@@ -181,7 +181,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "members: the newest come first, at most `limit`, each once, and none of an absent window",
+    name: "members: returns the newest first, at most `limit`, each once, and none of a missing window",
     async run(store, peer) {
       const customer = randomUUID();
       const now = Date.now();
@@ -202,7 +202,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "out: takes a member out that stands at this very `now`, and only then; the count is what is left",
+    name: "out: removes a member only if its time is exactly `now`; the count is what is left",
     async run(store, peer) {
       for (const limited of [{ limit: 5 }, {}]) {
         const window = newName();
@@ -229,7 +229,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "out: is granted in a window that is full or over its limit, and makes room for exactly one",
+    name: "out: is granted in a window at or over its limit, and makes room for exactly one",
     async run(store) {
       const window = newName();
       const now = Date.now();
@@ -245,7 +245,7 @@ export const windowCases: readonly StoreCase[] = [
     },
   },
   {
-    name: "window: it keeps eight members more than its largest limit, the newest",
+    name: "window: keeps the newest members, eight more than its largest limit",
     async run(store, peer) {
       const window = newName();
       const start = Date.now() - 40 * minute;
