@@ -38,8 +38,8 @@ describe("docs/serve.md", () => {
     const [, table = ""] = /<!-- serve: .*?-->\n([\s\S]*?)<!-- \/serve -->/.exec(page) ?? [];
     const rows = [...table.matchAll(/^\| `(--[a-z-]+ [A-Z]+)` \| (.+?) \|/gm)].map(([, option, value]) => [option, value?.replaceAll("`", "")]);
     const help = /\nphoneproof serve MODULE\n([\s\S]*?)\nphoneproof worker/.exec(usage)?.[1] ?? "";
-    const options = [...help.matchAll(/^ {2}(--\S+ [A-Z]+) .*?\(default:? (?:the environment variable )?([^;,)]+(?:, or \d+)?)/gm)];
-    expect(rows).toEqual(options.map(([, option, value]) => [option, value === "nowhere" ? "none" : value]));
+    const options = [...help.matchAll(/^ {2}(--\S+ [A-Z]+) (?:(?!\n {2}--)[\s\S])*?\(default:? (?:the environment variable )?([^:;,)]+(?:, or \d+)?)/gm)];
+    expect(rows).toEqual(options.map(([, option, value]) => [option, value === "not served" ? "none" : value]));
     expect(rows).toHaveLength(7);
   });
 });

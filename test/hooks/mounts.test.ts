@@ -42,7 +42,7 @@ describe.each(mountings)("$name", ({ name, start }) => {
     const answers = [await post("supabase", payload, signed(payload)), await post("supabase", payload, signed(payload))];
     if (leavesValues.test(name)) {
       expect(answers).toMatchObject([{ status: 500 }, { status: 500 }]);
-      expect(calls.warned.join()).toMatch(/the hooks handler saw it, .* mount the hooks handler before express\.json\(\)/);
+      expect(calls.warned.join()).toMatch(/the hooks handler received it, .* mount the hooks handler before express\.json\(\)/);
       expect(calls.delivered).toEqual([]);
     } else {
       expect(answers).toMatchObject([
