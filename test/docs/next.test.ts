@@ -122,10 +122,13 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     await tab.reload();
     // The cool-down passes while this waits.
     await expect
-      .poll(async () => {
-        await press("Send another code");
-        return app.codes().length;
-      })
+      .poll(
+        async () => {
+          await press("Send another code");
+          return app.codes().length;
+        },
+        { interval: 1_000 },
+      )
       .toBe(2);
     await expect.poll(() => tab.getByRole("button", { name: "Continue" }).isEnabled()).toBe(true); // the last press has its response
     await field.fill(app.codes()[1] ?? "");

@@ -195,7 +195,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       const button = page.getByRole("button", { name: /new code/i });
       const call = page.getByRole("button", { name: /call me instead/i });
       const isWaiting = () => button.getAttribute("aria-disabled");
-      await expect.poll(isWaiting).toBe("false");
+      await expect.poll(isWaiting, { interval: 1_000 }).toBe("false");
       expect(await call.count()).toBe(0);
       await button.click();
       await page.getByText("A new code is on its way.", { exact: true }).waitFor();
@@ -203,7 +203,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       await expect.poll(() => button.innerText()).toMatch(/\d/);
       await expect.poll(() => call.innerText()).toMatch(/^Call me instead \(in \d+ seconds\)$/);
       await app.code("+33602345670", 2);
-      await expect.poll(() => call.innerText(), { timeout: 90_000 }).toBe("Call me instead");
+      await expect.poll(() => call.innerText(), { timeout: 90_000, interval: 1_000 }).toBe("Call me instead");
       await call.click();
       await field(page).fill(await app.code("+33602345670", 3));
       await heading(page, "Welcome");

@@ -1,12 +1,14 @@
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
-export const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
+export const executablePath = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
+  existsSync(path),
+);
 
 /** Whether there is a Chromium to try in. Without one, says what was not tried; with `CI=true` it throws. */
 export function hasChromium(what: string): boolean {
   if (executablePath !== undefined) return true;
-  const message = `${what} was NOT tested: there is no Chromium. Get one with: apt-get install chromium`;
+  const message = `${what} was NOT tested: there is no Chromium. Get one with: apt-get install chromium-headless-shell`;
   if (process.env.CI) throw new Error(message);
   console.warn(message);
   return false;
