@@ -7,7 +7,7 @@ import { text } from "node:stream/consumers";
 import { root } from "./package/built.js";
 import { missing, nodeOf } from "./package/programs.js";
 
-/** What needs no other program: the specification's rows, the rules, races and faults, the memory store, SQLite, and the wire over every framework but Next.js. */
+/** What needs no other program: the specification's rows, the rules, races and faults, the memory store, SQLite, and the wire over each framework at its simplest, but for Next.js. */
 const core = [
   "test/spec",
   "test/domain",

@@ -347,3 +347,11 @@ export const mountings: readonly Mounting[] = [
   behindFunction,
   ...fetchMountings,
 ];
+
+const plain = ["node:http", "Express 5 bare", "Express 4 bare", "Fastify 5 bare", "fetch, called directly", "Hono app.all"];
+
+/** Each framework at its simplest. */
+export const plainMountings: readonly Mounting[] = mountings.filter(({ name }) => plain.includes(name));
+
+/** The awkward variants alone. */
+export const awkwardMountings: readonly Mounting[] = mountings.filter(({ name }) => !plain.includes(name));

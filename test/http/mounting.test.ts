@@ -20,7 +20,7 @@ import { exchange, send } from "./client.js";
 import { type Host, listen } from "./hosts.js";
 import { createService, inner, outer, until } from "./service.js";
 
-/** How each adapter lives with the host around it; the wire itself is held in wire.test.ts. */
+/** How each adapter lives with the host around it; the wire itself is held in wire.test.ts and wire-awkward.test.ts. */
 
 const open: Pick<Host, "close">[] = [];
 afterEach(async () => {
