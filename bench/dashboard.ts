@@ -8,7 +8,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { createVerifier, type SendOutcome } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { nodeHandler } from "phoneproof/node";
-import { chromium } from "playwright-core";
+import { launchChromium } from "../test/support/chromium.js";
 
 /*
  * Draws the dashboard's panels as a picture: a verifier under traffic, scraped by a Prometheus (`apt-get install prometheus`) for a minute or two, each panel's queries asked of it as Grafana would, the series drawn by chart.js in Chromium.
@@ -141,7 +141,7 @@ try {
     drawn.push({ title, unit: fieldConfig.defaults.unit, stacked: fieldConfig.defaults.custom.stacking.mode === "normal", series });
   }
 
-  const browser = await chromium.launch({ executablePath: process.env["CHROMIUM"] ?? "/usr/bin/chromium", args: ["--no-sandbox"] });
+  const browser = await launchChromium();
   const page = await browser.newPage({ viewport: { width: 1500, height: 1900 } });
   await page.setContent(
     `<style>body{font:13px sans-serif;margin:12px;display:grid;grid-template-columns:1fr 1fr;gap:12px}section{height:290px}h2{font-size:14px;margin:0}</style>`,

@@ -2,7 +2,8 @@ import { existsSync } from "node:fs";
 import { defineConfig } from "@playwright/test";
 
 /** The system's Chromium, if there is one; else the one that `npx playwright install chromium` installs. */
-const executablePath = ["/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) => existsSync(path));
+const browsers = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"].map((name) => `/usr/bin/${name}`);
+const executablePath = browsers.find((path) => existsSync(path));
 
 export default defineConfig({
   testDir: ".",

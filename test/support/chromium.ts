@@ -1,9 +1,9 @@
 import { existsSync } from "node:fs";
 import { type Browser, chromium } from "playwright-core";
 
-export const executablePath = ["/usr/bin/chromium-headless-shell", "/usr/bin/chromium", "/usr/bin/chromium-browser", "/usr/bin/google-chrome"].find((path) =>
-  existsSync(path),
-);
+const names = ["chromium-headless-shell", "chromium", "chromium-browser", "google-chrome"];
+
+export const executablePath = names.map((name) => `/usr/bin/${name}`).find((path) => existsSync(path));
 
 /** Whether there is a Chromium to try in. Without one, says what was not tried; with `CI=true` it throws. */
 export function hasChromium(what: string): boolean {
