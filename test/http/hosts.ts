@@ -351,7 +351,7 @@ export const mountings: readonly Mounting[] = [
 const plain = ["node:http", "Express 5 bare", "Express 4 bare", "Fastify 5 bare", "fetch, called directly", "Hono app.all"];
 
 /** Each framework at its simplest. */
-export const plainMountings: readonly Mounting[] = mountings.filter(({ name }) => plain.includes(name));
+export const plainMountings = plain.map((plainName) => mountings.find(({ name }) => name === plainName) as Mounting);
 
 /** The awkward variants alone. */
-export const awkwardMountings: readonly Mounting[] = mountings.filter(({ name }) => !plain.includes(name));
+export const awkwardMountings = mountings.filter((mounting) => !plainMountings.includes(mounting));
