@@ -34,7 +34,7 @@ async function writeLicences(): Promise<void> {
 }
 
 /** One entry for each subpath of `exports` in package.json. The command (`dist/dev.js`) is built apart, by `npm run build:dev`. */
-export default defineConfig({
+const options = {
   entry: {
     index: "src/index.ts",
     testing: "src/testing/index.ts",
@@ -90,8 +90,6 @@ export default defineConfig({
   platform: "node",
   // Deno and Workers know Node's modules by their `node:` names alone.
   removeNodeProtocol: false,
-  // For the one file that runs in a page.
-  dts: { compilerOptions: { lib: ["ES2023", "DOM", "DOM.Iterable"] } },
   loader: { ".lua": "text" },
   noExternal: inside,
   esbuildPlugins: [rawText(), siblings, outsideOfCommonJs],
@@ -99,4 +97,12 @@ export default defineConfig({
     await writeLicences();
     await writeFile("dist/llms-full.txt", llmsFull());
   },
+} satisfies Options;
+
+/** What `tsc` has declared for a source file. To bundle that takes a tenth of the time that sources take. */
+const declarationsOf = (file: string) => `.declarations/${file.replace(/\.ts$/, ".d.ts")}`;
+
+export default defineConfig({
+  ...options,
+  dts: { entry: Object.fromEntries(Object.entries(options.entry).map(([name, file]) => [name, declarationsOf(file)])) },
 });
