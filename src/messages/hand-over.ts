@@ -101,7 +101,7 @@ async function settle(
   // An unlock in the meantime has already removed the message from its cells.
   const returnedBy = ({ sent, uncounted }: Authentication) => (uncounted >= sent ? returnedClaims(messages, ceilings, commit, report, false) : returned);
   const fallbackAt = silentOn(messages, commit.before, commit.message, report.route);
-  const marked = { ...report, fallbackAt, ...(returned.length > 0 && { marks: true }) };
+  const marked = { fallbackAt, marks: returned.length > 0, ...report };
   const token = messages.keyring.newToken();
   const settled = (current: Authentication, tokens: readonly string[]): Decided<Authentication> => {
     const known = settleSend(current, attempt, marked, policy, now);

@@ -80,7 +80,7 @@ function decide(
   const guesses = hasNumber(auth) ? [guessClaim(customer, auth.number, status === "valid" ? 0 : 1, policy, moment, keyring.pseudonym)] : [];
   const looksAgain = keyed !== undefined;
   if (proved === undefined || isTestNumber(settings, auth.number)) return { result, next, claims: guesses, looksAgain };
-  const credits = creditClaims({ ...auth, calls: callsAt(auth) }, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
+  const credits = creditClaims({ calls: callsAt(auth), ...auth }, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
   return { result, next, claims: [...guesses, ...credits, ...growthClaims(customer, policy, moment)], looksAgain };
 }
 

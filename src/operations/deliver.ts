@@ -212,7 +212,7 @@ function earned({ clock, keyring, settings }: Context, { customer, policy }: Acc
   if (!hasNumber(auth) || isTestNumber(settings, auth.number)) return [];
   const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
   const sentAt = countedAt(auth).filter((sent) => sent <= at + 2 * settings.clockSkew);
-  const credits = creditClaims({ ...auth, calls: callsAt(auth) }, policy.spam, settings.ownCells, sentAt, earns, moment, keyring.pseudonym);
+  const credits = creditClaims({ calls: callsAt(auth), ...auth }, policy.spam, settings.ownCells, sentAt, earns, moment, keyring.pseudonym);
   return [...credits.filter((claim) => sentAt.length > 0 || "member" in claim), ...growthClaims(customer, policy, moment)];
 }
 
