@@ -133,6 +133,10 @@ const ioredisOptions = (patience = patient) => ({
   retryStrategy: (tries: number) => Math.min(tries * 50, 500),
 });
 
-const glideOptions = (patience = patient) => ({ requestTimeout: patience, connectionBackoff: { numberOfRetries: 5, factor: 50, exponentBase: 2 } });
+const glideOptions = (patience = patient) => ({
+  requestTimeout: patience,
+  advancedConfiguration: { connectionTimeout: 20_000 },
+  connectionBackoff: { numberOfRetries: 5, factor: 50, exponentBase: 2 },
+});
 
 const upstashOptions = (patience = patient) => ({ retry: { retries: 2, backoff: () => 50 }, signal: () => AbortSignal.timeout(1.5 * patience) });
