@@ -3,6 +3,10 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { expect, onTestFinished, test } from "vitest";
+import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
+import { quickForm } from "../../tools/simulate/command/quick.js";
+import { scenarios } from "../../tools/simulate/scenario.js";
+import { simulate } from "../../tools/simulate/simulate.js";
 
 const root = resolve(import.meta.dirname, "../..");
 
@@ -40,4 +44,15 @@ test("invalid arguments and policies exit with 2, and one line that names them",
   const { code, err } = await run("--quick", "peace500", "range", "--policy", join(folder, "policy.json"));
   expect(err.trimEnd().split("\n").at(-1)).toMatch(/^simulate: .*policy\.spam\.ranje is not an option/);
   expect(code).toBe(2);
+});
+
+test("the quick form meets its goals under the default policy, and misses them without rules or under rules that are too strict", async () => {
+  const scenario = { ...quickForm(scenarios.range), visitsPerDay: 1_000 };
+  const [normal, none, strict] = await Promise.all([
+    simulate({}, scenario),
+    simulate({ policy: { spam: noSpamRules } }, scenario),
+    simulate({ policy: { spam: { range: { seeds: [1, 1, 1], perVerified: 0 } } } }, scenario),
+  ]);
+  const missed = ({ goals }: typeof normal) => goals.filter(({ reached }) => !reached).map(({ what }) => what);
+  expect([normal, none, strict].map(missed)).toEqual([[], ["messages of the attack"], ["honest visits refused"]]);
 });
