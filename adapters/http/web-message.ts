@@ -13,7 +13,7 @@ export async function answerRequest(handler: HttpHandler, request: Request, path
   });
   const closes = body.stop();
   const bytes = new TextEncoder().encode(answered.body);
-  const headers = { ...answered.headers, "content-length": String(bytes.length), ...(closes && { connection: "close" }) };
+  const headers = { "content-length": String(bytes.length), ...(closes && { connection: "close" }), ...answered.headers };
   return new Response(request.method === "HEAD" ? null : bytes, { status: answered.status, headers });
 }
 

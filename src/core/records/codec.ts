@@ -186,7 +186,7 @@ export function decodeRecord({ customer, id: at, keepUntil, data }: StoredRecord
     const last = (stored as { [lastDigits]?: unknown })[lastDigits];
     const id = last === undefined ? at : at.slice(0, -8) + sound<string>(isText(last), last);
     const number = decryptNumber(id, kept.number);
-    return number === undefined ? { customer, id, keepUntil, ...kept } : { customer, id, keepUntil, ...kept, number, sealed: kept.number };
+    return number === undefined ? { customer, id, keepUntil, ...kept } : { sealed: kept.number, customer, id, keepUntil, ...kept, number };
   } catch (cause) {
     throw new CorruptRecord(`the record of authentication ${at} is not in a form this version can read`, { cause });
   }
