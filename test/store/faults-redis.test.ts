@@ -6,7 +6,7 @@ import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster, st
 import { type Connected, clients, clusterClients, hurried, patient, sentinelClients } from "../support/redis-clients.js";
 import { startProxy } from "../support/redis-proxy.js";
 import { type Answer, newNumber, serviceOn } from "../support/redis-service.js";
-import { back, expectInTime, type Figures, refused, slowest, throughCuts, throughOutage, timeUntilServed } from "./faults.js";
+import { back, expectInTime, type Figures, refused, served, slowest, throughCuts, throughOutage, timeUntilServed } from "./faults.js";
 
 const installed = redisIsInstalled("faults of Redis");
 
@@ -132,7 +132,7 @@ describe.runIf(installed)("faults of Redis", () => {
           const store = redisStore({ client });
           const made = Array.from({ length: 30 }, async () => {
             const service = serviceOn(store);
-            return { service, id: (await service.create(newNumber())).body.authentication_uuid };
+            return { service, id: (await served(() => service.create(newNumber()))).body.authentication_uuid };
           });
           return { name, made: await Promise.all(made) };
         }),

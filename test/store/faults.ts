@@ -32,7 +32,7 @@ export async function timeUntilServed(service: Service, within = back): Promise<
 }
 
 /** Repeats a request under its key while the response is 503, as clients do: a pool may not have all its connections back yet. */
-async function served(ask: () => Promise<Answer>, started = performance.now()): Promise<Answer> {
+export async function served(ask: () => Promise<Answer>, started = performance.now()): Promise<Answer> {
   const answer = await ask();
   return answer.status === 503 && performance.now() - started < back ? served(ask, started) : answer;
 }
