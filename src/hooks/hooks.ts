@@ -1,11 +1,12 @@
 import type { ConfirmResult } from "../contract/delivery.js";
+import type { DeliverRequest } from "../contract/direct.js";
 import type { Verifier } from "../create-verifier.js";
 import { VerifierError } from "../errors.js";
 import { bodyOf, exactBytes, readJson, readUrlEncoded } from "../http/body.js";
 import type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "../http/message.js";
 import { notFound } from "../http/not-found.js";
 import { isSent, json, type Outcome, outerStatusOf, plain } from "./kit/answer.js";
-import { type Confirmed, type Hook, toConfirm, toDeliver } from "./kit/hook.js";
+import { type Confirmed, type Hook, type Message, toConfirm, toDeliver } from "./kit/hook.js";
 
 /** Bytes of a body: some servers send the whole user. */
 const bodyLimit = 64 * 1024;
@@ -76,16 +77,21 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
       const { status } = await attempt(template, async () => confirm(hook, found.confirmed, await body()));
       return json(outerStatusOf({ status }), { status });
     }
-    const outcome: Outcome = await attempt(template, async () => deliver(hook, await body()));
+    const read = await attempt(template, async () => readMessage(hook, await body()));
+    const outcome: Outcome = "status" in read ? read : await attempt(template, () => deliver(hook, read), true);
     return hook.write(isSent(outcome) ? outcome : { ...outcome, message: outcome.message ?? fallback });
   };
 
-  const deliver = async (hook: Hook, body: unknown): Promise<Outcome> => {
+  const readMessage = (hook: Hook, body: unknown): Read | Outcome => {
     const message = hook.read(body, http.clock.now());
     if (message.channel === "voice") return { status: "unsupported", message: "Voice calls are not supported. Ask for a text message." };
     const request = toDeliver(message, hook.settings);
     if (request === undefined) throw new VerifierError("bad_request", "it has no phone number, or neither a code nor a text");
-    const earlier = hook.settings.conversion === "late" && message.signedIn && toConfirm(message.signedIn, hook.settings);
+    return { request, signedIn: message.signedIn };
+  };
+
+  const deliver = async (hook: Hook, { request, signedIn }: Read): Promise<Outcome> => {
+    const earlier = hook.settings.conversion === "late" && signedIn && toConfirm(signedIn, hook.settings);
     if (earlier) await verifier.confirm(earlier).catch(ignoreUnlessDown);
     return verifier.deliver(request);
   };
@@ -103,7 +109,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
   };
 
   /** Turns the errors of an authentic request into statuses. */
-  const attempt = async <T>(template: string, work: () => Promise<T>): Promise<T | Failure> => {
+  const attempt = async <T>(template: string, work: () => Promise<T>, isRead = false): Promise<T | Failure> => {
     try {
       return await work();
     } catch (error) {
@@ -112,7 +118,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
       if (code === "unavailable") return { status: "unavailable" };
       if (code === "bad_request") {
         warn(`a request to ${template} was malformed: ${message}`);
-        return { status: "malformed", detail: message };
+        return { status: "malformed", detail: message, isRead };
       }
       warnOf(error, template);
       return { status: "failed" };
@@ -145,6 +151,12 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
 interface Failure {
   readonly status: "malformed" | "unavailable" | "failed";
   readonly detail?: string;
+  readonly isRead?: boolean;
+}
+
+/** What a request to send asks for. */
+interface Read extends Pick<Message, "signedIn"> {
+  readonly request: DeliverRequest;
 }
 
 /** The report of an earlier sign-in must not stop this message. But with the store down, a second attempt takes too long. */

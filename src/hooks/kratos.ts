@@ -50,8 +50,8 @@ function read(body: unknown, now: number): Message {
     user_id: pick(data, "identity", "id"),
     known: addresses.some((one) => toNumber(pick(one, "value")) === toNumber(phone_number) && isBeforeToday(pick(one, "verified_at"), now)),
     expires_in: Number(pick(data, "expires_in_minutes")) * 60,
-    // The queue repeats the same message much later than users ask for another.
-    idempotency_key: repeatKey(type, code ?? text),
+    // The queue repeats the same code much later than users ask for another. A notice may well be due again.
+    idempotency_key: code === undefined ? undefined : repeatKey(type, code),
   };
 }
 

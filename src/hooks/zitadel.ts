@@ -40,7 +40,7 @@ function read(body: unknown): Message {
     text,
     purpose: purposes[type] ?? type,
     known: toNumber(pick(args, "verifiedPhone")) === toNumber(phone_number),
-    // It repeats an event for up to five minutes.
-    idempotency_key: repeatKey(type, code ?? text),
+    // It repeats an event for up to five minutes. A notice may well be due again.
+    idempotency_key: code === undefined ? undefined : repeatKey(type, code),
   };
 }

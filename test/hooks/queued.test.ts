@@ -53,12 +53,25 @@ describe.each([
     expect(await start({ status }).post()).toMatchObject({ status: 503 });
   });
 
-  test("answers 400 to a body of another form and to a malformed request, and 500 to invalid options", async () => {
+  test("answers 400 to a body of another form, and 500 to invalid options", async () => {
     const one = start();
     expect((await one.post({ To: "+33612345678", Body: "482913" })).status).toBe(400);
     expect(one.delivered).toEqual([]);
-    expect(await start(new VerifierError("bad_request", "code must be …")).post()).toMatchObject({ status: 400, body: '{"error":"code must be …"}' });
     expect((await start(new VerifierError("invalid_options", "no ceiling")).post()).status).toBe(500);
+  });
+
+  test("swallows what the verifier rejects, which would be rejected again, and logs why", async () => {
+    const one = start(new VerifierError("bad_request", "text costs 2 SMS segments."));
+    expect(await one.post()).toMatchObject({ status: 200, headers: { "x-phoneproof-status": "malformed" }, body: "{}" });
+    expect(one.warned).toEqual([expect.stringMatching(/^a request to \/hooks\/\w+ was malformed: text costs 2 SMS segments\.$/)]);
+  });
+
+  test("leaves out a text that is too long to send, if there is a code", async () => {
+    const one = start();
+    const text = JSON.stringify(start === kratos ? kratosBody : zitadelBody);
+    await one.post(JSON.parse(text.replace('"text":"', `"text":"${"x".repeat(1600)}`)));
+    expect(one.delivered).toHaveLength(1);
+    expect(one.delivered[0]).not.toHaveProperty("text");
   });
 
   test("has a key that only the same event repeats, and from which nobody reads the code", async () => {
@@ -108,6 +121,8 @@ describe("kratosHook", () => {
     await post({ to: "+33612345678", text: "A new authenticator was added.", type: "authenticator_key_added", data: {}, headers: null });
     expect(delivered[0]).not.toHaveProperty("code");
     expect(delivered).toMatchObject([{ text: "A new authenticator was added.", purpose: "authenticator_key_added" }]);
+    // Another such event has the same body: only the verifier's 30 seconds tell a repeat.
+    expect(delivered[0]).not.toHaveProperty("idempotency_key");
   });
 
   test("believes the allowed header's address if told to, and never the payload of the client", async () => {

@@ -17,6 +17,8 @@ export interface Outcome extends Omit<DeliverResult, "status"> {
   readonly status: DeliverResult["status"] | "malformed" | "unsupported" | "failed";
   /** What is wrong with a `malformed` request, for operators. */
   readonly detail?: string;
+  /** Whether a `malformed` request could be read, and the verifier rejected what it asks for. */
+  readonly isRead?: boolean;
 }
 
 /** HTTP statuses for servers that pass a refusal on. */
@@ -59,10 +61,10 @@ export function asText(outcome: Outcome): HttpResponse {
 
 /**
  * For servers with a queue, where no one reads a refusal and an error is repeated: a refusal is a success with the
- * header `x-phoneproof-status`. Only what may succeed later is an error.
+ * header `x-phoneproof-status`. Only what may succeed later is an error, and a body that cannot be read.
  */
 export function asQueued(outcome: Outcome): HttpResponse {
-  const { status, detail } = outcome;
-  const code = status === "no_route" ? 503 : outerStatusOf(outcome);
+  const { status, detail, isRead } = outcome;
+  const code = status === "no_route" ? 503 : isRead ? 200 : outerStatusOf(outcome);
   return json(code, code === 200 ? {} : { error: detail ?? status }, { "x-phoneproof-status": status });
 }

@@ -121,7 +121,7 @@ export function toDeliver(message: Message, { customer_uuid, conversion, ip, wit
   const seconds = Number(message.expires_in);
   return {
     ...{ customer_uuid, conversion, within, phone_number, code },
-    text: code === undefined || text?.includes(code) ? text : undefined,
+    text: code === undefined ? text : text?.includes(code) ? validOr(Fields.shape.text, text) : undefined,
     purpose: textOf(
       textOf(message.purpose)
         ?.replace(/[^\w.:-]+/g, "-")
