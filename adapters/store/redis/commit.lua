@@ -10,8 +10,7 @@
 -- Ticket: what was done under a token. "a" and a call: that call made its claims; "b": then it gave back; "x": blocked.
 --
 -- KEYS     "record": its key and the wake index of its shard. "make", "give", "undo", "revoke": the ticket.
---          Then windows, lists and parts, those of one sum oldest first; or, if ARGV[6] names these, their common
---          prefix
+--          Then windows, lists and parts, those of one sum oldest first; or, if names are given, their common prefix
 -- ARGV[1]  five words, separated by spaces: the action; the token that the stored record must have, or nothing, or the
 --          ticket; milliseconds to keep the record or ticket; when the record is due, "unchanged", or nothing; the
 --          token whose claims to take back, or nothing. Actions:
@@ -19,32 +18,28 @@
 --          "give" makes claims unless the ticket says that it gave back; "undo" takes claims back if the ticket is this
 --          one; "revoke" takes back claims that were made, and blocks further ones
 -- ARGV[2]  the new record: its tokens, separated by ","; "|"; its end; "|"; data that is not read here
--- ARGV[3]  eight words per claim, a space after each; a place is the index of a key, from 1:
---          "sum", the places of its oldest part, its newest part and the part to add to, the weight, the limit or "-",
---          the floor or "-", milliseconds to keep the part;
---          "in", "again" (an earlier claim added the member) or "out", the place, the member, the first time that
---          counts, the time of the claim, the limit (list: "-"), the largest limit on the window, milliseconds to keep
+-- ARGV[3]  JSON: claims, asks, claims to take back, and names: nothing, or what follows the prefix in each further key.
+--          A place is the index of a key, from 1.
+--          Claim: "sum", the places of its oldest part, its newest part and the part to add to, the weight, the limit or
+--          false, the floor or false, milliseconds to keep the part;
+--          or "in", "again" (an earlier claim added the member) or "out", the place, the member, the first time that
+--          counts, the time of the claim, the limit (list: false), the largest limit on the window, milliseconds to keep
 --          it
--- ARGV[4]  three words per ask, a space after each: the places of its oldest and its newest part, then "-", or "again"
---          if a part has two places
--- ARGV[5]  four words per claim to take back, a space after each: "sum", the place of its part, what to add to it, "-";
---          or "window" or "list", the place, the member, the time of the claim
--- ARGV[6]  nothing, or the suffixes of further keys, a space after each
+--          Ask: the places of its oldest and its newest part, and whether a part has two places
+--          Claim to take back: "sum", the place of its part, what to add to it; or "window" or "list", the place, the
+--          member, the time of the claim
 -- Returns  "+", the counts of the claims separated by ",", then ";" and those of the asks;
 --          "!", the index of the first rejected claim, from 0, ",", its count, and, if known, "," and for a window the
 --          earliest time after which it would have been granted, for a sum how many parts later;
 --          "=" and the stored record, or "-" if there is none: it is not the expected one. "-" also: claims are blocked
-local call, number, max, huge, find, match, sub, gmatch = redis.call, tonumber, math.max, math.huge, string.find, string.match, string.sub, string.gmatch
+local call, number, max, huge, find, match, sub = redis.call, tonumber, math.max, math.huge, string.find, string.match, string.sub
 local spare, mostListed, room = "600000", "10000", 16
 
-local keys = KEYS
-if ARGV[6] ~= "" then
-  local base, places = KEYS[#KEYS], #KEYS - 1
-  keys = { unpack(KEYS, 1, places) }
-  for name in gmatch(ARGV[6], "[^ ]+") do
-    places = places + 1
-    keys[places] = base .. name
-  end
+local claims, asks, revocations, names = unpack(cjson.decode(ARGV[3]))
+local keys, places = KEYS, #KEYS - 1
+if #names > 0 then
+  local base = keys[#keys]
+  for i, name in ipairs(names) do keys[places + i] = base .. name end
 end
 local held = call("MGET", unpack(keys))
 local verb, token, ttl, wakeAt, revoked = match(ARGV[1], "^([^ ]+) ([^ ]*) ([^ ]*) ([^ ]*) ([^ ]*)$")
@@ -72,7 +67,7 @@ end
 -- A whole number as text.
 local function text(value) return value < 1e14 and value > -1e14 and value or string.format("%.0f", value) end
 -- The total of a sum after adding a weight.
-local function sum(count, weight, least) return least == "-" and count + weight or max(least, max(least, count) + weight) end
+local function sum(count, weight, least) return not least and count + weight or max(least, max(least, count) + weight) end
 -- Finds the first line of a window that is earlier than a time or has `most` lines before it; also returns that number.
 local function skip(lines, time, most)
   local line, count = 1, 0
@@ -102,39 +97,39 @@ local function add(place, weight, life)
 end
 
 if back and not landed then
-  for kind, place, what, time in gmatch(ARGV[5], "([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ") do
-    place = place + 0
+  for _, revocation in ipairs(revocations) do
+    local kind, place, what, time = unpack(revocation)
     if kind == "list" then
       if number(call("ZSCORE", keys[place], what)) == number(time) then removals[#removals + 1] = { "ZREM", keys[place], what } end
     elseif kind == "window" then
       local life, members, lines, own, how = read(held[place], what)
       if own == time and how == "+" then write(place, life, members - 1, lines) end
-    elseif held[place] and (sub(what, 1, 1) == "-" or sub(stored, 1, 1) ~= "a") then
+    elseif held[place] and (what < 0 or sub(stored, 1, 1) ~= "a") then
       add(place, what)
     end
   end
 end
 
-local counts, claims = {}, 0
-for does, place, what, from, time, limit, most, life in gmatch(ARGV[3], "([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ([^ ]+) ") do
+local counts = {}
+for i, claim in ipairs(claims) do
+  local does, place, what, from, time, limit, most, life = unpack(claim)
   local count = 0
-  place = place + 0
   if does == "sum" then
     for i = place, what do count = count + (held[i] or 0) end
     if not landed then
       local total = sum(count, time, most)
-      if limit ~= "-" and total > limit + 0 and time + 0 >= 0 then
+      if limit and total > limit and time >= 0 then
         local left, passed, fits = count, place, false
         repeat
           left = left - (held[passed] or 0)
-          fits, passed = sum(left, time, most) <= limit + 0, passed + 1
-        until fits or passed > what + 0
-        return "!" .. claims .. "," .. text(count) .. (fits and "," .. passed - place or "")
+          fits, passed = sum(left, time, most) <= limit, passed + 1
+        until fits or passed > what
+        return "!" .. i - 1 .. "," .. text(count) .. (fits and "," .. passed - place or "")
       end
-      if total ~= count then add(from + 0, most == "-" and time or text(total - count), life) end
+      if total ~= count then add(from, text(total - count), life) end
       count = total
     end
-  elseif limit == "-" then
+  elseif not limit then
     local key = keys[place]
     local own = call("ZSCORE", key, what)
     count, own = call("ZCOUNT", key, from, "+inf"), own and math.floor(own)
@@ -151,9 +146,9 @@ for does, place, what, from, time, limit, most, life in gmatch(ARGV[3], "([^ ]+)
     local _, others = skip(lines, from, huge)
     count = own and own >= from and others + 1 or others
     if does ~= "out" and not landed then
-      if others >= limit + 0 then
+      if others >= limit then
         local line = skip(lines, "", limit - 1)
-        return "!" .. claims .. "," .. others .. "," .. sub(lines, line + 1, line + 13)
+        return "!" .. i - 1 .. "," .. others .. "," .. sub(lines, line + 1, line + 13)
       end
       local now = own and own > time and own or time
       local line = skip(lines, now, huge)
@@ -170,8 +165,7 @@ for does, place, what, from, time, limit, most, life in gmatch(ARGV[3], "([^ ]+)
       write(place, kept, members - 1, lines)
     end
   end
-  claims = claims + 1
-  counts[claims] = text(count)
+  counts[i] = text(count)
 end
 
 local function live(key, life)
@@ -210,8 +204,9 @@ if verb == "undo" and back then removals[#removals + 1] = { "DEL", keys[1] } end
 for _, command in ipairs(removals) do call(unpack(command)) end
 
 local asked = {}
-for oldest, newest, again in gmatch(ARGV[4], "([^ ]+) ([^ ]+) ([^ ]+) ") do
-  local total, fresh = 0, again == "again" and call("MGET", unpack(keys, oldest, newest))
+for _, ask in ipairs(asks) do
+  local oldest, newest, again = unpack(ask)
+  local total, fresh = 0, again and call("MGET", unpack(keys, oldest, newest))
   for i = oldest, newest do total = total + (fresh and fresh[i - oldest + 1] or held[i] or 0) end
   asked[#asked + 1] = text(total)
 end

@@ -42,10 +42,10 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
    * check. A cluster must see them, also while it migrates slots.
    */
   async function run(head: string, own: string[], change: Change, record = ""): Promise<Outcome> {
-    const { customer, names, words } = writtenWith(keys, own.length, change);
-    if (cluster) for (const name of names.split(" ").slice(0, -1)) own.push(customer + name);
-    else if (names !== "") own.push(customer);
-    const reply = await ask(commitScript, own, [head, record, ...words, cluster ? "" : names]);
+    const { customer, names, work } = workOf(keys, own.length, change);
+    if (cluster) own.push(...names.map((name) => customer + name));
+    else if (names.length > 0) own.push(customer);
+    const reply = await ask(commitScript, own, [head, record, JSON.stringify([...work, cluster ? [] : names])]);
     return outcomeOf(reply, change);
   }
 
@@ -107,79 +107,82 @@ const givesBack = (claim: Claim) => ("sum" in claim ? claim.weight < 0 : claim.o
 const nameOf = (named?: { readonly sum: string } | { readonly window: string }) => (named === undefined ? "" : "sum" in named ? named.sum : named.window);
 
 /**
- * The words for claims, asks, and claims that are taken back, and the names of their keys, each followed by a space;
- * `places` keys come before them. The format is that of `commit.lua`.
+ * The claims, asks, and claims to take back as `commit.lua` reads them, and the names of their keys; `places` keys come
+ * before them.
  */
-function writtenWith(keys: Keys, places: number, { claims = [], asks = [], revoke, counts }: Change) {
+function workOf(keys: Keys, places: number, { claims = [], asks = [], revoke, counts }: Change) {
   const revoked = revoke?.claims ?? [];
   const named = nameOf(claims[0] ?? revoked[0] ?? asks[0]);
   const [customer, owner] = [keys.customer(named), customerOf(named)];
   const windows = new Map<string, number>();
   /** The numbers of a sum's parts, and the place of the oldest. */
   const sums = new Map<string, { readonly oldest: number; readonly newest: number; readonly place: number }>();
-  let names = "";
+  const names: string[] = [];
   let [member, packed] = ["", packMember("")];
 
+  /** The place of a key that is not there yet. */
+  function addKey(name: string): number {
+    return places + names.push(name);
+  }
   function check(name: string): void {
     if (customerOf(name) !== owner) throw new TypeError("redisStore: windows and sums of one commit must belong to one customer");
   }
-  /** The place of a claim's window, and its member. */
-  function whereOf(claim: MemberClaim): string {
-    const { window, limit } = claim;
+  /** The place of a claim's window. */
+  function placeOf({ window, limit }: MemberClaim): number {
     let place = windows.get(window);
     if (place === undefined) {
       check(window);
-      windows.set(window, (place = ++places));
-      names += `${limit === undefined ? listName(window) : windowName(window)} `;
+      place = addKey(limit === undefined ? listName(window) : windowName(window));
+      windows.set(window, place);
     }
+    return place;
+  }
+  function packedOf(claim: MemberClaim): string {
     if (claim.member !== member) packed = packMember((member = claim.member));
-    return `${place} ${packed}`;
+    return packed;
   }
   function rangeOf(sum: string, oldest: number, newest: number) {
     const known = sums.get(sum);
     if (known?.oldest === oldest && known.newest === newest) return known;
     check(sum);
-    const range = { oldest, newest, place: places + 1 };
-    if (known === undefined) sums.set(sum, range);
     const name = partName(sum);
-    for (let part = oldest; part <= newest; part++) names += `${name}${part} `;
-    places += newest - oldest + 1;
+    const range = { oldest, newest, place: addKey(name + oldest) };
+    for (let part = oldest + 1; part <= newest; part++) addKey(name + part);
+    if (known === undefined) sums.set(sum, range);
     return range;
   }
 
-  let [made, asked, back, added] = ["", "", "", ""];
-  for (const [at, claim] of claims.entries()) {
+  const added = new Set<string>();
+  const made = claims.map((claim, at) => {
     if ("sum" in claim) {
-      const { sum, part, parts, ahead, weight, limit = "-", floor = "-" } = claim;
+      const { sum, part, parts, ahead, weight, limit = false, floor = false } = claim;
       // The result does not depend on the other parts, whatever they hold.
       const isAlone =
-        limit === "-" && floor === "-" && counts?.includes(at) === false && !claims.some((other, i) => i !== at && "sum" in other && other.sum === sum);
+        limit === false && floor === false && counts?.includes(at) === false && !claims.some((other, i) => i !== at && "sum" in other && other.sum === sum);
       const { oldest, newest, place } = isAlone ? rangeOf(sum, part, part) : rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
-      made += `sum ${place} ${place + newest - oldest} ${place + part - oldest} ${weight} ${limit} ${floor} ${ttl(claim)} `;
-      continue;
+      return ["sum", place, place + newest - oldest, place + part - oldest, weight, limit, floor, ttl(claim)];
     }
-    const { window, limit = "-", since, now, out } = claim;
-    const where = whereOf(claim);
+    const { window, limit = false, since, now, out } = claim;
+    const [place, packed] = [placeOf(claim), packedOf(claim)];
     // Several limits may cover one member in one window: it is added once.
-    const does = out ? "out" : added.includes(` ${where} `) ? "again" : "in";
-    if (does === "in") added += ` ${where} `;
-    made += `${does} ${where} ${stamp(since + 1)} ${stamp(now)} ${limit} ${largestLimit(claims, window)} ${ttl(claim)} `;
-  }
-  for (const claim of revoked) {
+    const isAgain = !out && added.has(`${place} ${packed}`);
+    if (!out) added.add(`${place} ${packed}`);
+    return [out ? "out" : isAgain ? "again" : "in", place, packed, stamp(since + 1), stamp(now), limit, largestLimit(claims, window), ttl(claim)];
+  });
+  const back = revoked.flatMap((claim) => {
     if ("sum" in claim) {
       const { sum, part, weight } = claim;
       const known = sums.get(sum);
       const { place, oldest } = known !== undefined && known.oldest <= part && part <= known.newest ? known : rangeOf(sum, part, part);
-      back += `sum ${place + part - oldest} ${-weight} - `;
-    } else if (!claim.out) {
-      back += `${claim.limit === undefined ? "list" : "window"} ${whereOf(claim)} ${stamp(claim.now)} `;
+      return [["sum", place + part - oldest, -weight]];
     }
-  }
-  for (const { sum, part, parts, ahead } of asks) {
+    return claim.out ? [] : [[claim.limit === undefined ? "list" : "window", placeOf(claim), packedOf(claim), stamp(claim.now)]];
+  });
+  const asked = asks.map(({ sum, part, parts, ahead }) => {
     const range = rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
-    asked += `${range.place} ${range.place + range.newest - range.oldest} ${range === sums.get(sum) ? "-" : "again"} `;
-  }
-  return { customer, names, words: [made, asked, back] };
+    return [range.place, range.place + range.newest - range.oldest, range !== sums.get(sum)];
+  });
+  return { customer, names, work: [made, asked, back] };
 }
 
 /** A time that sorts as text: 13 digits, from 1970 to 2286. */
