@@ -28,6 +28,8 @@ export class WireError extends Error {
 /** One request to a route, after its caller was authenticated. */
 export interface WireCall<Caller> {
   readonly caller: Caller;
+  /** As asked, without a prefix of the host. */
+  readonly path: string;
   /** The path parameters by name, percent-decoded; a `+` stays. */
   readonly params: Readonly<Record<string, string>>;
   readonly query: URLSearchParams;
@@ -94,6 +96,7 @@ export function wireHandler<Caller>(http: Pick<HttpHandler, "clock" | "warn" | "
     const caller = await wire.authenticate(request);
     return route({
       caller,
+      path: request.path,
       params: Object.fromEntries(segments.flatMap((segment, at) => (isParameter(segment) ? [[segment.slice(1, -1), decoded(given[at] as string)]] : []))),
       query: new URLSearchParams(request.query),
       header: (name) => request.header(name),

@@ -54,7 +54,7 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
   };
 
   const lookup = async ({ caller, params }: WireCall<string>) =>
-    answer(200, toLookup(await verifier.lookup({ customer_uuid: caller, phone_number: params.phone_number as string }), ambiguousLineType));
+    answer(200, toLookup(await verifier.lookup({ customer_uuid: caller, phone_number: params.phone_number as string }).catch(inPath), ambiguousLineType));
 
   return wireHandler<string>(verifier.http, {
     root: "/v2",
@@ -72,6 +72,12 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
     translate: (error, request) => translated(error, request.header("authorization")),
     errorBody: ({ code, message, details }, request_id) => ({ code, message, ...details, request_id }),
   });
+}
+
+/** The number of a lookup is in its path. */
+function inPath(error: unknown): never {
+  if (!(error instanceof VerifierError) || error.code !== "invalid_phone_number") throw error;
+  throw refusal(400, error.code, error.message, "phone_number");
 }
 
 /** Some clients need an id even where there is no verification. */

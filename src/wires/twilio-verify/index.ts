@@ -124,7 +124,9 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
 
   const fetchOne = onVerification(async (target, call) => {
     const found = await verifications.get({ ...target, customer_uuid: call.caller }, { scope });
-    const status = found && statuses[found.status];
+    // One that no carrier accepted waits for a code until it expires, as its create and check say.
+    const isOpen = found?.status === "expired" && found.expires_at > now();
+    const status = found && (isOpen ? "pending" : statuses[found.status]);
     // A number names its open verification only.
     return status === undefined || (status === "canceled" && "phone_number" in target) ? undefined : toVerification(call, found as VerificationResult, status);
   });
@@ -152,7 +154,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
     (call) => {
       const { Service = "" } = call.params;
       if (uuidOf("VA", Service) === call.caller) return route(call);
-      throw notFound(`/Services/${Service.slice(0, 64)}`, `The service of this account is ${sidOf("VA", call.caller)}.`);
+      throw notFound(call.path.replace(/^\/v2/, "").slice(0, 256), `The service of this account is ${sidOf("VA", call.caller)}.`);
     };
 
   return wireHandler<string>(verifier.http, {

@@ -308,6 +308,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(seen[0]?.path).toMatch(/^\/v2\/lookup\/\+33612345678\?/);
         expect((await raw("GET", "/v2/lookup/%2B33142685300")).json).toEqual({ phone_number: "+33142685300", country_code: "FR", line_type: "fixed_line" });
         expect(await errorOf(client().lookup.lookup("+331"))).toMatchObject({ status: 400, name: "BadRequestError", code: "invalid_phone_number" });
+        expect((await raw("GET", "/v2/lookup/%2B331")).json).toMatchObject({ message: expect.stringMatching(/^phone_number /), param: "phone_number" });
       });
 
       it("a number whose plan is ambiguous as mobile, or as the option says", async () => {

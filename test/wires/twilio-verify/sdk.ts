@@ -79,6 +79,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         const first = await verify().verifications.create(sms);
         expect([first.status, first.sendCodeAttempts.length]).toEqual(["pending", 1]);
         expect(await verify().verificationChecks.create({ to, code: "123456" })).toMatchObject({ status: "pending", valid: false, sid: first.sid });
+        for (const name of [first.sid, to]) expect(await verify().verifications(name).fetch()).toMatchObject({ status: "pending", sid: first.sid, to });
         box.answer = async () => ({ outcome: "accepted" });
         expect((await verify().verifications.create(sms)).sid).not.toBe(first.sid);
       });
@@ -247,9 +248,20 @@ export function sdkSuite(name: string, mount: Mount): void {
 
       it("another service, and what is not served, are 404 20404 that name the path", async () => {
         const { client, verify, sids } = await start();
-        const other = client().verify.v2.services(`VA${hexOf(crypto.randomUUID())}`);
-        for (const call of [other.fetch(), other.verifications.create(sms), other.verificationChecks.create({ to, code: "123456" })])
-          expect(await errorOf(call)).toMatchObject({ status: 404, code: 20404, details: { reason: expect.stringContaining(sids.service) } });
+        const unknown = `VA${hexOf(crypto.randomUUID())}`;
+        const other = client().verify.v2.services(unknown);
+        const foreign: [call: Promise<unknown>, path: string][] = [
+          [other.fetch(), ""],
+          [other.verifications.create(sms), "/Verifications"],
+          [other.verificationChecks.create({ to, code: "123456" }), "/VerificationCheck"],
+        ];
+        for (const [call, path] of foreign)
+          expect(await errorOf(call)).toMatchObject({
+            status: 404,
+            code: 20404,
+            message: `The requested resource /Services/${unknown}${path} was not found`,
+            details: { reason: expect.stringContaining(sids.service) },
+          });
         const { v2 } = client().verify;
         const absent: [call: Promise<unknown>, path: string][] = [
           [verify().rateLimits.list(), `/Services/${sids.service}/RateLimits`],
