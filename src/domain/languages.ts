@@ -1,6 +1,17 @@
-/** A language tag, and its language alone. */
+/** A language tag; its language with the script of its country, such as `zh-Hant` for `zh-HK`; and its language alone. */
 export function wantedTags(tag: string | undefined): string[] {
-  return tag === undefined ? [] : [tag, ...tag.split(/[-_]/, 1)];
+  if (tag === undefined) return [];
+  const [language = "", ...rest] = tag.split(/[-_]/);
+  return rest.length === 0 ? [language] : [tag, ...scriptOf(tag).map((script) => `${language}-${script}`), language];
+}
+
+/** None if the platform does not know the tag. */
+function scriptOf(tag: string): string[] {
+  try {
+    return [new Intl.Locale(tag.replaceAll("_", "-")).maximize().script ?? []].flat();
+  } catch {
+    return [];
+  }
 }
 
 /** Tags of a country's most spoken language, from the platform's data: with the country, with the script, and alone. */

@@ -73,6 +73,10 @@ describe("messages (docs/contract.md#messages)", () => {
       expect(await sent({ text: chinese }, number)).toBe(text);
     });
 
+    it.each(["zh-HK", "zh_TW", "ZH-hant-MO"])("a language as it is written in the country of its tag: %s", async (language) => {
+      expect(await sent({ text: { default: "{code}", zh: "zh {code}", "zh-Hant": "hant {code}" }, locale: () => language }, "+33612345678")).toBe("hant #");
+    });
+
     it.each(["FR", "Fr-fr", "fr-FR", "fr"])("a language in another case is the same one: %s", async (language) => {
       for (const locale of [undefined, () => "FR-fr", () => "fr_FR"])
         expect(await sent({ text: { default: "{code}", [language]: "Voici {code}" }, locale }, "+33612345678")).toBe("Voici #");
