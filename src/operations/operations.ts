@@ -80,9 +80,9 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
   };
 
   /** The input of a direct call, with its customer filled in. */
-  const named = (input: unknown): unknown => {
+  const named = (input: unknown, hasKey: boolean): unknown => {
     if (typeof input !== "object" || input === null) return input;
-    refuseMisspelt(input);
+    refuseMisspelt(input, hasKey);
     return (input as { customer_uuid?: unknown }).customer_uuid === undefined ? { ...input, customer_uuid: accounts.unnamed() } : input;
   };
 
@@ -97,7 +97,7 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
   ): Promise<R> => {
     const { clock, monitor, settings } = context;
     try {
-      const request = parse(caller === undefined ? named(input) : input, settings);
+      const request = parse(caller === undefined ? named(input, name === "deliver") : input, settings);
       if ("authentication_uuid" in request && isSlot(String(request.authentication_uuid))) throw unknownAuthentication();
       const account = await admit(request.customer_uuid, caller);
       const key = keyIn(options);

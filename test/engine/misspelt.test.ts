@@ -28,6 +28,20 @@ it.each([
   expect(set.box.messages).toEqual([]);
 });
 
+it.each([
+  ["idempotencyKey", "createAuthentication(request, { idempotencyKey })"],
+  ["idempotency_key", "createAuthentication(request, { idempotencyKey })"],
+  ["scope", "verifications.start(request, { scope })"],
+  ["usedUp", "verifications.start(request, { usedUp })"],
+] as const)("an option among the fields, %s, is refused, and where it belongs is said", async (name, where) => {
+  const set = setUp();
+  const request = { customer_uuid: set.customer, phone_number: number, [name]: "payment" };
+  const message = `${name} is not a field of a request: it is an option, as in ${where}.`;
+  for (const call of [set.verifier.createAuthentication, set.verifier.verifications.start])
+    await expect(call(request)).rejects.toMatchObject({ code: "bad_request", message });
+  expect(set.box.messages).toEqual([]);
+});
+
 it("what is no field at all is passed over, as on the wire, and so is another spelling beside the right one", async () => {
   const set = setUp();
   const request = { customer_uuid: set.customer, phone_number: number, phoneNumber: "06", utm_source: "x", device_id: "d", deviceId: "e" };
