@@ -1,7 +1,7 @@
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { postgresStore } from "../../adapters/store/postgres/index.js";
-import { redisStore } from "../../adapters/store/redis/index.js";
+import { reconnectWhenSilent, redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../ports/store.js";
 import type { DataSettings, Place, StoreSettings } from "./settings.js";
@@ -103,7 +103,11 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
     return {
       store,
       name: "Redis",
-      probe: () => client.connect().then(() => store.get("probe")),
+      probe: async () => {
+        await client.connect();
+        reconnectWhenSilent(client);
+        await store.get("probe");
+      },
       error: () => error,
       close: async () => void (client.isOpen && client.destroy()),
     };

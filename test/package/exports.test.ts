@@ -13,7 +13,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
     loads: ["ipaddr.js", "libphonenumber-js/max", "reflect-metadata/lite", "tsyringe", "zod"],
   },
   "./memory": { exports: ["memoryStore"], loads: [] },
-  "./redis": { exports: ["fromGlide", "fromIoredis", "fromNodeRedis", "fromUpstash", "redisStore"], loads: [] },
+  "./redis": { exports: ["fromGlide", "fromIoredis", "fromNodeRedis", "fromUpstash", "reconnectWhenSilent", "redisStore"], loads: [] },
   "./mongo": { exports: ["mongoStore"], loads: [] },
   "./sqlite": { exports: ["sqliteStore"], loads: [] },
   "./postgres": { exports: ["postgresStore", "schemaSql"], loads: [] },

@@ -96,6 +96,32 @@ describe.runIf(installed)("faults of Redis", () => {
     });
   });
 
+  it.each(["redis 6", "redis 5", "ioredis 6", "ioredis 5"])(
+    "a connection that carries nothing more, through %s: another takes its place under traffic",
+    async (name) => {
+      await on([], async (server) => {
+        const proxy = await startProxy(server.port);
+        const { client, close } = await connect(name, proxy);
+        const service = serviceOn(redisStore({ client }));
+        expect((await service.create(newNumber())).status).toBe(200);
+        proxy.mute();
+        const before = service.sent.length;
+        const started = performance.now();
+        const during: Promise<Answer>[] = [];
+        await until("it is served again", async () => {
+          during.push(service.create(newNumber()));
+          return service.sent.length > before;
+        });
+        figures[`connection without answers, ${name}`] = { "served again after ms": Math.round(performance.now() - started) };
+        const answers = await Promise.all(during);
+        expectInTime(answers);
+        expect(refused(answers)).toBeGreaterThan(0);
+        await close();
+        await proxy.close();
+      });
+    },
+  );
+
   it("slow: right while it is in time, 503 when it is not", async () => {
     await on([], async (server) => {
       const proxy = await startProxy(server.port);

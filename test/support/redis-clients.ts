@@ -4,7 +4,7 @@ import { Cluster, Redis } from "ioredis";
 import { Redis as Redis5 } from "ioredis5";
 import { createClient, createClientPool, createCluster, createSentinel } from "redis";
 import { createClient as createClient5 } from "redis5";
-import type { RedisClient } from "../../adapters/store/redis/index.js";
+import { type RedisClient, reconnectWhenSilent } from "../../adapters/store/redis/index.js";
 import type { RedisCluster, RedisServer } from "./redis.js";
 import { startUpstash } from "./upstash.js";
 
@@ -26,6 +26,7 @@ export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" 
     const client = await createClient({ url, ...nodeRedisOptions(patience) })
       .on("error", quiet)
       .connect();
+    reconnectWhenSilent(client, 1.5 * (patience ?? patient));
     return { client, close: () => client.destroy() };
   },
   async "redis 6 pool"({ url }, patience) {
@@ -37,6 +38,7 @@ export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" 
     const client = await createClient5({ url, ...nodeRedisOptions(patience) })
       .on("error", quiet)
       .connect();
+    reconnectWhenSilent(client, 1.5 * (patience ?? patient));
     return { client, close: () => client.destroy() };
   },
   async "ioredis 6"({ port }, patience) {
@@ -130,6 +132,7 @@ const ioredisOptions = (patience = patient) => ({
   maxRetriesPerRequest: 1,
   commandTimeout: patience,
   connectTimeout: patience,
+  socketTimeout: 1.5 * patience,
   retryStrategy: (tries: number) => Math.min(tries * 50, 500),
 });
 

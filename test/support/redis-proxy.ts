@@ -10,6 +10,8 @@ export interface Proxy {
   cutAnswers(cut: boolean): void;
   /** From now on a connection ends where something would be asked: the server learns nothing of it. */
   cutRequests(cut: boolean): void;
+  /** The connections that there are carry nothing more and do not end, as where a host has gone; new ones work. */
+  mute(): void;
   /** From now on connections go to another port; those that there are end. */
   aim(port: number): void;
   close(): Promise<void>;
@@ -21,6 +23,7 @@ export async function startProxy(port: number): Promise<Proxy> {
   let [cutting, deaf] = [false, false];
   let target = port;
   const sockets = new Set<Socket>();
+  const muted = new WeakSet<Socket>();
   const later = (run: () => void) => (wait === 0 ? run() : setTimeout(run, wait));
 
   const server = createServer((client) => {
@@ -39,7 +42,7 @@ export async function startProxy(port: number): Promise<Proxy> {
     }
     client.on("data", (chunk) => {
       if (deaf) client.destroy();
-      else later(() => upstream.write(chunk));
+      else if (!muted.has(client)) later(() => upstream.write(chunk));
     });
     upstream.on("data", (chunk) => {
       if (cutting) client.destroy();
@@ -59,6 +62,9 @@ export async function startProxy(port: number): Promise<Proxy> {
     },
     cutRequests(cut) {
       deaf = cut;
+    },
+    mute() {
+      for (const socket of sockets) muted.add(socket);
     },
     aim(port) {
       target = port;

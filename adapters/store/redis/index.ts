@@ -16,6 +16,7 @@ import tallyScript from "./tally.lua";
 
 export type { GlideClient, IoredisClient, NodeRedisClient, RedisClient, RunScript, UpstashClient } from "./clients.js";
 export { fromGlide, fromIoredis, fromNodeRedis, fromUpstash } from "./clients.js";
+export { type NodeRedisConnection, reconnectWhenSilent } from "./silent.js";
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
