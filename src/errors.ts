@@ -52,7 +52,7 @@ export class VerifierError extends Error {
 }
 
 /**
- * "unknown, deleted, or another customer's authentication: indistinguishable"
+ * "Unknown, deleted and other customers' authentications cannot be told apart"
  * (docs/contract.md#unknown-authentication).
  */
 export function unknownAuthentication(): VerifierError {

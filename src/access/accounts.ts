@@ -40,7 +40,7 @@ export interface ApiKey {
 }
 
 /**
- * Generates an API key: "32 random bytes with a recognisable prefix … shown once, stored as SHA-256"
+ * Generates an API key: "32 random bytes with a recognizable prefix … shown once, stored as SHA-256"
  * (docs/contract.md#api-keys).
  */
 export function generateApiKey(): ApiKey {

@@ -19,8 +19,8 @@ export interface DeadLetter {
 }
 
 /**
- * The window that lists all of them: "what is given up stays visible" (docs/contract.md#dead-letters). `dead` takes
- * the place of the customer in other window names.
+ * The window that lists all of them: "Events that were given up remain listed" (docs/contract.md#dead-letters).
+ * `dead` takes the place of the customer in other window names.
  */
 const list = "dead:letters";
 

@@ -77,7 +77,7 @@ export interface OutboxEvent {
   readonly status: DeliveryStatus;
   /** When the event happened. */
   readonly at: number;
-  /** Rungs of the ladder used up: one for each failed delivery, more if the receiver asked for a longer wait. */
+  /** Delays used up: one for each failed delivery, more if the receiver asked for a longer wait. */
   readonly tries: number;
   /** When the next delivery is due, or when the event was given up. */
   readonly nextAt: number;

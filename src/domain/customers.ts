@@ -31,7 +31,7 @@ export interface CustomerRecord {
 /** `active`; `ending`: replaced, but valid until `endsAt`; `ended`; `revoked`. */
 export type KeyStatus = "active" | "ending" | "ended" | "revoked";
 
-/** "two active at once with an overlap for rotation" (docs/contract.md#key-rotation). */
+/** "Two keys can be active at once, so that they overlap during rotation" (docs/contract.md#key-rotation). */
 export const mostUsableKeys = 2;
 
 /** How many ended or revoked keys are still shown, newest first. */
@@ -80,7 +80,7 @@ export function withKeyInPlaceOf(customer: CustomerRecord, id: string | undefine
   return withKey({ ...customer, keys: customer.keys.map((one) => (one === old ? { ...old, endsAt } : one)) }, key, now);
 }
 
-/** "revocable at once" (docs/contract.md#key-revocation): permanent, and can be repeated. */
+/** "Revocation is immediate" (docs/contract.md#key-revocation): permanent, and can be repeated. */
 export function withoutKey(customer: CustomerRecord, id: string, now: number): Changed {
   const key = customer.keys.find((one) => one.id === id);
   if (key === undefined) return { problem: `the customer has no key ${id}` };

@@ -4,12 +4,12 @@ import { fallbackWork } from "./fallback.js";
 import { day, hour, minute, second } from "./time.js";
 
 /**
- * "the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (docs/contract.md#callback-ladder): the waits
- * after the first, second … failed delivery, in milliseconds.
+ * "The delays between attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" (docs/contract.md#callback-ladder): the
+ * waits after the first, second … failed delivery, in milliseconds.
  */
 export const deliveryLadder: readonly number[] = [5 * second, 5 * minute, 30 * minute, 2 * hour, 5 * hour, 10 * hour, 14 * hour, 20 * hour, 24 * hour];
 
-/** "15 s timeout" (docs/contract.md#callback-ladder). */
+/** "each attempt has a timeout of 15 s" (docs/contract.md#callback-ladder). */
 export const deliveryTimeout = 15 * second;
 
 /**
@@ -74,8 +74,8 @@ export function needsWork(auth: Authentication, now: number): boolean {
 /**
  * Settles a delivery on the current record. Returns `undefined` if the event is gone or another try has settled it: a
  * worker whose lease has ended is fenced off. `tries`: those of the delivered event. `jitter`: from 0 up to 1.
- * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is honoured where it asks for longer than
- * the ladder does, up to a day, and never shortens the three days" (docs/contract.md#callback-answers).
+ * "2xx is success; 3xx is failure; 410 ends it; 429/503 with `Retry-After` is respected if it is longer than the
+ * next delay, up to a day, and never shortens the three days" (docs/contract.md#callback-answers).
  */
 export function settleDelivery(
   auth: Authentication,
@@ -112,7 +112,7 @@ function rungsWithin(wait: number, first: number): number {
   return end - first;
 }
 
-/** Queues a given-up event again, from the first rung; `undefined` if no event has that sequence. */
+/** Queues a given-up event again, from the first attempt; `undefined` if no event has that sequence. */
 export function redelivered(auth: Authentication, sequence: number, now: number): Authentication | undefined {
   if (deadEvent(auth, sequence) === undefined) return undefined;
   const outbox = auth.outbox.map((event) => {

@@ -111,7 +111,7 @@ export interface DeliveryReport {
 }
 
 /**
- * Settles a carrier's receipt: "idempotent, out of order tolerated, a final status never left"
+ * Settles a carrier's receipt: "Receipts are idempotent and may arrive out of order; a final status never changes"
  * (docs/contract.md#receipt-order). Returns `undefined` if nothing is new. Nothing depends on it
  * (docs/contract.md#nothing-gated). The event gets the carrier's time; if that is missing or in the future, it is now.
  */

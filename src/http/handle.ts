@@ -76,7 +76,7 @@ function responseOf({ response, facts }: Route, answered: object): HttpResponse 
   return answer(200, body, headers);
 }
 
-/** "`+` in the lookup path raw or as `%2B` (never read as a space)" (docs/contract.md#plus-in-path). */
+/** "In the lookup path, `+` may be raw or `%2B` (never read as a space)" (docs/contract.md#plus-in-path). */
 function lookupInput(request: HttpRequest, parameter: string): unknown {
   try {
     return { phone_number: decodeURIComponent(parameter), customer_uuid: request.header("customer-uuid") };

@@ -221,7 +221,7 @@ describe("the ladder in virtual time", () => {
     expect((await set.verifier.deadLetters())[0]?.reason).toBe("answered 410 Gone");
   });
 
-  it.each([429, 503])("%i with `Retry-After` is honoured where it asks for longer than the ladder does", async (status) => {
+  it.each([429, 503])("%i with `Retry-After` is respected if it is longer than the next delay", async (status) => {
     const set = withReceiver((tries) => (tries === 1 ? { status, retryAfter: 120_000 } : { status: 200 }));
     await set.create();
     await set.verifier.flush();

@@ -67,7 +67,7 @@ const waits = (answer: (tries: number) => DeliveryResult, jitter = 0): number[] 
 
 const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
 
-describe("the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h with jitter (docs/contract.md#callback-ladder)", () => {
+describe("the delays between attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h with jitter (docs/contract.md#callback-ladder)", () => {
   it("waits each rung, up to a fifth longer, in whole milliseconds, and then gives up", () => {
     expect(deliveryLadder).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map((seconds) => seconds * 1000));
     expect(waits(() => ({ status: 500 }))).toEqual(deliveryLadder);
@@ -81,7 +81,7 @@ describe("the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h wit
     expect(waits(() => ({ status: 429, retryAfter: 0 }))).toEqual(deliveryLadder);
   });
 
-  it("where it asks for longer than the ladder does it is honoured, up to a day", () => {
+  it("where it is longer than the next delay it is respected, up to a day", () => {
     const asked = (retryAfter: number) => tried(told([1, "submitted"]), { status: 429, retryAfter }).outbox[0]?.nextAt;
     expect(asked(120_000)).toBe(t + 120_000);
     expect(asked(30 * day)).toBe(t + day);
@@ -190,8 +190,8 @@ describe("a late worker", () => {
   });
 });
 
-describe("what is given up stays visible", () => {
-  it("and can be put back on its way, from the first rung", () => {
+describe("events that were given up remain listed", () => {
+  it("and can be put back on its way, from the first attempt", () => {
     const given = tried(tried(told([1, "submitted"]), { status: 500 }), { status: 410 });
     expect(redelivered(given, 1, t + day)?.outbox).toEqual([{ attempt: 1, status: "submitted", sequence: 1, at: t, tries: 0, nextAt: t + day }]);
     expect([redelivered(given, 2, t), redelivered(told([1, "submitted"]), 1, t)]).toEqual([undefined, undefined]);

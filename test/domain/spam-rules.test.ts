@@ -151,7 +151,7 @@ describe("one sum, one limit (docs/contract.md#balance)", () => {
     }
   });
 
-  it("the pot of new countries saves up no more credit than its seed", async () => {
+  it("the credit of the pot of new countries never exceeds its seed", async () => {
     const { send, verify } = cells({ ...quiet, newCountries: { ...defaultSpamPolicy.newCountries, seed: 5 } });
     for (let index = 0; index < 50; index++) {
       expect(await send(`+3361200${1000 + index}`, start, { p: 1 })).toEqual([]);

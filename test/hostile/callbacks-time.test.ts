@@ -7,7 +7,7 @@ import { callbackUrl, drive, ending, ForgetfulStore, hook, pass, postReceipt, re
 
 const minutes = 60_000;
 const hours = 3_600_000;
-/** "the ladder is 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" */
+/** "The delays between attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h" */
 const ladder = [5_000, 5 * minutes, 30 * minutes, 2 * hours, 5 * hours, 10 * hours, 14 * hours, 20 * hours, 24 * hours];
 const days = (count: number) => count * 24 * hours;
 

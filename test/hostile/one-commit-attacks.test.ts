@@ -382,7 +382,7 @@ describe("rules in shadow (docs/contract.md#modes)", () => {
 });
 
 describe("the pot of new countries (docs/contract.md#spam-new-countries)", () => {
-  it("saves up no more credit than its seed: after eighty verifications in forty countries sixty messages go out", async () => {
+  it("its credit never exceeds its seed: after eighty verifications in forty countries sixty messages go out", async () => {
     const set = fleet(4, { store: new PlainStore(), policy: { ...roomy, spam: only("newCountries") } });
     for (let i = 0; i < 80; i++) {
       await verify(at(set, i), land(i)(Math.floor(i / 40) * 10));

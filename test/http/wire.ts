@@ -157,7 +157,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         expect(handled(await lookup("+33612345678"))).toEqual({ phone_number: "+33612345678", country_code: "FR", line_type: "Mobile" });
       });
 
-      test("5: invalid_auth_uuid for an unknown and for another customer's authentication: indistinguishable", async () => {
+      test("5: invalid_auth_uuid for an unknown and for another customer's authentication, which cannot be told apart", async () => {
         const { authentication_uuid: id } = await create();
         const code = await codeFor(id);
         const { other } = service;
@@ -338,7 +338,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         await refused(() => postRaw(`customer_uuid=${me.customer_uuid}&phone_number=%2B33612345678`, keyed({ "content-type": type })), 400, "bad_request");
       });
 
-      test("7: `+` in the lookup path raw or as `%2B`, never read as a space", async () => {
+      test("7: in the lookup path, `+` may be raw or `%2B`, never read as a space", async () => {
         for (const number of ["+33612345678", "%2B33612345678", "%2b33612345678", "%2B3361234567%38"])
           expect(handled(await lookup(number)).phone_number).toBe("+33612345678");
         for (const number of ["%2033612345678", "%20%2B33612345678", "33612345678", "%252B33612345678"])

@@ -72,7 +72,7 @@ function withReceipts() {
   return { ...set, create, create2, told, events, urlOf, post, fromTwilio, twilio, feedback };
 }
 
-describe("receipts: normalised, idempotent, out of order tolerated, a final status never left", () => {
+describe("receipts: normalized, idempotent, in any order; a final status never changes", () => {
   it("each status is told once, in order", async () => {
     const set = withReceipts();
     await set.create();

@@ -61,7 +61,7 @@ function setUp(
 const unreachable: SendOutcome = { outcome: "rejected", reason: "not on it", unreachable: true };
 const seconds = (count: number) => count * 1000;
 
-describe("channel: a wish (docs/contract.md#channel)", () => {
+describe("channel: a preference (docs/contract.md#channel)", () => {
   it("routes of that channel go first, whatever their priority, and those of others follow if none takes the message", async () => {
     const set = setUp(["sms", "wa"]);
     expect(await set.create("whatsapp")).toMatchObject({ status: "pending", channel: "whatsapp" });
@@ -149,7 +149,7 @@ describe("channel: a wish (docs/contract.md#channel)", () => {
 });
 
 describe("fixed lines (docs/contract.md#fixed-lines)", () => {
-  it("are called where a sender of calls calls them, and get nothing else, whatever the request wishes for", async () => {
+  it("are called where a sender of calls calls them, and get nothing else, whatever channel the request prefers", async () => {
     const set = setUp(["sms", "call"]);
     const created = await set.create(undefined, landline);
     expect(created).toMatchObject({ status: "pending", channel: "voice" });
@@ -266,7 +266,7 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
     expect(set.carriers.tg.sent).toHaveLength(2);
   });
 
-  it("by a receipt; the wish for the channel overrides it, an erasure removes it, and other customers do not know it", async () => {
+  it("by a receipt; a preference for the channel overrides it, an erasure removes it, and other customers do not know it", async () => {
     const set = setUp(["wa", "sms"], undefined, { limits: false });
     await set.create();
     await set.receipt(mobile, "undeliverable", { unreachable: true, error: "131026" });

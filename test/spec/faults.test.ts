@@ -350,7 +350,7 @@ describe("what is answered and what is taken (docs/contract.md#the-wire)", () =>
     ["a broken escape", "%zz33612345678", 400],
     ["broken UTF-8", "%ff33612345678", 400],
     ["a slash", "%2B336%2F12345678", 400],
-  ])("`+` in the lookup path raw or as `%2B` (never read as a space): %s", async (_what, written, status) => {
+  ])("in the lookup path, `+` may be raw or `%2B` (never read as a space): %s", async (_what, written, status) => {
     const set = setUp();
     const response = await set.http("GET", `/v1/lookup/${written}`, undefined, { "customer-uuid": set.customer });
     expect(response.status).toBe(status);
@@ -365,7 +365,7 @@ describe("what is answered and what is taken (docs/contract.md#the-wire)", () =>
 });
 
 describe("customers and keys (docs/contract.md#customers-and-keys)", () => {
-  it("32 random bytes with a recognisable prefix, kept as SHA-256", async () => {
+  it("32 random bytes with a recognizable prefix, kept as SHA-256", async () => {
     const { key, digest } = generateApiKey();
     expect(key).toMatch(/^pp_[0-9A-Za-z]{49}$/);
     const customer = randomUUID();
