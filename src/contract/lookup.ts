@@ -26,7 +26,7 @@ export type LookupRequest = z.infer<typeof LookupRequest>;
 /**
  * Response of Lookup.
  *
- * "Lookup always returns `phone_number`, `country_code`, `line_type`, and `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country: leave it out" (docs/contract.md#lookup).
+ * "Lookup always returns `phone_number` and `line_type`; `country_code`, `carrier`, `mcc`, `mnc`, `number_ported` only when known. Never `null`, never a guess … Non-geographic numbers have no country, so `country_code` is omitted" (docs/contract.md#lookup).
  */
 export interface LookupResponse {
   /** Carrier of the number, if a provider knows it. */

@@ -71,7 +71,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await set.why(french(30))).toEqual([{ rule: "range 4", mode: "enforce", value: 7, threshold: 7 }]);
   });
 
-  it("honest traffic never meets the limit: three hundred users of one range, each verified", async () => {
+  it("honest traffic stays below the limit: three hundred users of one range, each verified", async () => {
     const set = setUpSpam(only("range", "country", "newCountries", "address"));
     for (let user = 0; user < 300; user++) await set.verify(french(user), { ip: "198.51.100.7" });
   });
