@@ -77,7 +77,7 @@ export type VerificationCheckRequest = VerificationTarget & {
 export interface DeliverRequest extends ForCustomer {
   /** The number in E.164 form: `+` and digits. */
   readonly phone_number: string;
-  /** The code that the other server made: 4 to 16 letters, digits or hyphens. Never stored. */
+  /** The code that the other server made: 4 to 16 letters, digits or hyphens. Stored only as a keyed digest; with the option `keepCode` also encrypted, for some minutes. */
   readonly code?: string | undefined;
   /**
    * The whole text, up to 1,600 characters; it must contain `code`, if there is one. Default: the text of the option
