@@ -111,7 +111,8 @@ Manage the customers of a verifier with customers: "store", and their API keys.
   customers update UUID     change a customer: --name NAME ("" for none), --policy JSON (null for none), --webhook-secrets
   customers suspend UUID    reject its keys, within two seconds in all processes
   customers resume UUID     accept them again
-  keys issue UUID           create an API key and print it, this once. A customer can have two. Takes --name NAME
+  keys issue UUID           create an API key and print it; it is never shown again. A customer can have two. Takes
+                            --name NAME
   keys rotate UUID [KEY_ID] replace a key. The old one works for another --overlap SECONDS (default ${defaultKeyOverlap}). Takes
                             --name NAME
   keys revoke UUID KEY_ID   reject a key forever, within two seconds in all processes
@@ -132,7 +133,8 @@ Manage the customers of a verifier with customers: "store", and their API keys.
 
 phoneproof doctor MODULE
 Checks the verifier that the JavaScript file MODULE exports: its store, its carriers' credentials, its callbacks and
-receipts. Each finding comes with its fix. It sends nothing and writes nothing. Exits with 1 if there is a fault, otherwise
+receipts. Each finding comes with its fix. The checks send nothing and write nothing, but importing MODULE may open its
+store (and create an SQLite file) and, if its worker is on, deliver callbacks. Exits with 1 if there is a fault, otherwise
 with 0.
 
   --data FILE, --store URL  as with serve

@@ -124,7 +124,7 @@ export async function runCustomers({ place, secret, json, run }: CustomersSettin
     });
     const result = await run(customers);
     for (const one of [result].flat()) out(json ? `${JSON.stringify(one)}\n` : inLines(one));
-    if ("key" in result) err("This key is shown this once: the store keeps its SHA-256 alone.\n");
+    if ("key" in result) err("This key is never shown again: the store keeps only its SHA-256.\n");
     return 0;
   } catch (error) {
     err(`${(error as Error).message.replace(/^(phoneproof: )?/, "phoneproof: ")}\n`);

@@ -105,7 +105,7 @@ describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof 
     expect(created.stdout).toMatch(new RegExp(`^customer_uuid +${customer_uuid}\nstatus +active\n`));
     const issued = await runCommand(command.path, ["keys", "issue", customer_uuid, ...store], { ...env, NODE_ENV: "production" });
     expect(issued.stdout.match(/pp_[0-9A-Za-z]{49}/g)).toHaveLength(1);
-    expect(issued).toMatchObject({ code: 0, stderr: "This key is shown this once: the store keeps its SHA-256 alone.\n" });
+    expect(issued).toMatchObject({ code: 0, stderr: "This key is never shown again: the store keeps only its SHA-256.\n" });
   });
 
   test.each([
