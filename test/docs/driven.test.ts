@@ -92,7 +92,8 @@ describe("docs/front-end.md: the routes of a page", () => {
       body: { problem: expect.stringContaining("cannot receive codes") },
     });
     const created = await post("number", { phone: "06 12 34 56 78" });
-    const cookie = created.cookie.split(";")[0];
+    expect(created.cookie).toMatch(/\bdevice=[\w-]{36};/);
+    const cookie = /\bsign-up=[\w-]+/.exec(created.cookie)?.[0];
     const answers = [created, await post("check", { code: "1" }, cookie), await post("resend", {}, cookie)];
     expect(answers.map(({ body }) => body.status)).toEqual(["pending", "invalid", "denied"]);
     for (const { body } of answers) expect(Object.keys(body)).not.toEqual(expect.arrayContaining([expect.stringMatching(/uuid|phone/)]));
