@@ -54,11 +54,11 @@ describe("no link leads out of what its reader has", () => {
 describe("README.md", () => {
   const { text } = pages.find(({ path }) => path === "README.md") ?? { text: "" };
 
-  it("begins with what it is, its status and licence, the demo, what it costs, and code by line 25", () => {
+  it("begins with what it is, its status and license, the demo, what it costs, and code by line 25", () => {
     const start = text.slice(0, text.indexOf("```ts\n"));
     expect(start.split("\n").length).toBeLessThanOrEqual(25);
     expect(start).toContain(`Version ${manifest.version}, not yet published`);
-    for (const words of [`${manifest.license} licence`, "docs/demo.png", "docs/compare.md#cost"]) expect(start).toContain(words);
+    for (const words of [`${manifest.license} license`, "docs/demo.png", "docs/compare.md#cost"]) expect(start).toContain(words);
     expect(statSync(join(root, "docs/demo.png")).size).toBeLessThan(100_000);
   });
 
