@@ -74,7 +74,7 @@ function fraudChecks({ context: { settings } }: Examined): Check[] {
       settings.conversion === "unknown",
       "warning",
       "conversion",
-      "no one confirms deliveries: the spam rules only see growth, and a slow attack passes",
+      "no one confirms deliveries: the spam rules can only watch for unusual growth, and a slow attack passes",
       'call verifier.confirm when the other server accepts a code, or let it call a hook\'s /confirmed, and set conversion to "reported" or "late"',
     ],
   ];
