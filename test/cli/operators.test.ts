@@ -78,7 +78,7 @@ async function life({ verifier }: { readonly verifier: Verifier }, env: Readonly
   expect(blocks).toHaveLength(7);
   expect(blocks[0]).toBe(phone);
   expect(blocks[1]).toMatch(
-    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC {2}[0-9a-f-]{36}\n {2}Not sent: a limit was reached \(rate_limited\)\.\n {2}Blocked by the rule perNumber 5\/600s\. The number has had as many messages as it may get in this time\. It counted 5; the threshold is 5\. There is room again at \d\d:\d\d:\d\d UTC, in 10 minutes\.\n {2}What to do: Wait until there is room, or lift it once a day with `phoneproof unlock`\.$/,
+    /^\d{4}-\d\d-\d\d \d\d:\d\d:\d\d UTC {2}[0-9a-f-]{36}\n {2}Not sent: a limit was reached \(rate_limited\)\.\n {2}Blocked by the rule perNumber 5\/600s\. The number has reached the maximum number of messages for this period\. It counted 5; the threshold is 5\. There is room again at \d\d:\d\d:\d\d UTC, in 10 minutes\.\n {2}What to do: Wait until there is room, or lift it once a day with `phoneproof unlock`\.$/,
   );
   expect(blocks[5]).toMatch(
     /\n {2}A code was sent, and the right one has not been entered yet\.\n {2}Message 1 at \d\d:\d\d:\d\d UTC: beta accepted it; no delivery was reported\.\n {2}1 wrong code entered\.\n {2}Left: 4 tries to enter a code, 4 more messages, 10 minutes\.$/,

@@ -13,35 +13,35 @@ const recovers = "It recovers as users verify, within 36 hours at the latest. Pu
 
 /** By the beginning of their names. `docs/no-code.md` has the same table; a test compares them. */
 export const ruleWords: Readonly<Record<string, RuleWords>> = {
-  perNumber: { form: "perNumber 5/600s", means: "The number has had as many messages as it may get in this time.", fix: waitOrUnlock },
+  perNumber: { form: "perNumber 5/600s", means: "The number has reached the maximum number of messages for this period.", fix: waitOrUnlock },
   perDevice: {
     form: "perDevice 5/3600s",
-    means: "The device has started as many verifications as it may in this time.",
+    means: "The device has started the maximum number of verifications for this period.",
     fix: "Wait until there is room. `unlock` does not lift it. If several users share a device, raise `policy.limits.perDevice`.",
   },
   numbersPerDevice: {
     form: "numbersPerDevice 3/86400s",
-    means: "The device has requested codes for as many different numbers as it may in this time.",
+    means: "The device has requested codes for the maximum number of different numbers for this period.",
     fix: "Wait until there is room, or use one of its earlier numbers. `unlock` does not lift it. If several users share a device, raise `policy.limits.numbersPerDevice`.",
   },
   perIp: {
     form: "perIp 20/3600s",
-    means: "The address has started as many verifications as it may in this time. You set this cap.",
+    means: "The address has started the maximum number of verifications for this period. You set this cap.",
     fix: "Wait until there is room. If many users share an address, raise `policy.limits.perIp`, or remove it: the rule `address` allows for verified users.",
   },
   numbersPerIp: {
     form: "numbersPerIp 10/3600s",
-    means: "The address has requested codes for as many different numbers as it may in this time. You set this cap.",
+    means: "The address has requested codes for the maximum number of different numbers for this period. You set this cap.",
     fix: "Wait until there is room. If many users share an address, raise `policy.limits.numbersPerIp`, or remove it.",
   },
   perCustomer: {
     form: "perCustomer 10000/86400s",
-    means: "The customer has sent as many messages as it may in this time, to all numbers together. It grows by 3 for each verified user.",
+    means: "The customer has sent the maximum number of messages for this period, to all numbers together. The maximum grows by 3 for each verified user.",
     fix: "Look for an attack with `phoneproof stats` first. If the traffic is honest, raise `policy.limits.perCustomer`.",
   },
   callsPerNumber: {
     form: "callsPerNumber 3/86400s",
-    means: "The number has been called as often as it may be in this time.",
+    means: "The number has reached the maximum number of calls for this period.",
     fix: "Send a message instead, wait until there is room, or lift it once a day with `phoneproof unlock`.",
   },
   callSpend: {
@@ -79,12 +79,12 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
   },
   calls: {
     form: "calls",
-    means: "Too many codes said in calls to the number's country were not entered.",
+    means: "Too many codes spoken in calls to this country were not entered.",
     fix: "Send a message instead. It recovers as users verify, within 36 hours at the latest. Call only countries that need it: option `countries` of the sender.",
   },
   fallback: {
     form: "fallback",
-    means: "A message that did not arrive was to be sent again on another route, and no other route takes it.",
+    means: "A message did not arrive, and no other route could take its replacement.",
     fix: "Add a route for the country, or look at `fallback` of its routes.",
   },
   strangeNetwork: {
@@ -114,8 +114,8 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
   },
   blocked_number: {
     form: "blocked_number",
-    means: "The number, or the start of it, is on your block list.",
-    fix: "If that is a mistake, remove the entry from `lists.block`.",
+    means: "The number, or a prefix of it, is on your block list.",
+    fix: "If that is a mistake, remove the entry from `lists.block` or `blockedNumbers`.",
   },
 };
 
