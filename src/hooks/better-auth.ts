@@ -30,16 +30,16 @@ export interface BetterAuthContext {
   ): Error;
 }
 
-/** Options of Better Auth's plug-in `phoneNumber`. */
+/** Options of Better Auth's plugin `phoneNumber`. */
 export interface PhoneNumberHooks {
   /**
-   * Sends a code of the verifier; the plug-in's own code is ignored. Rejects with an `APIError` of status 400, 429, 502
+   * Sends a code of the verifier; the plugin's own code is ignored. Rejects with an `APIError` of status 400, 429, 502
    * or 503 if nothing was sent.
    */
   readonly sendOTP: (data: { phoneNumber: string; code: string }, ctx?: BetterAuthContext) => Promise<void>;
   /** Sends a code that only resets the password. Never reports that it was not sent, which would reveal the account. */
   readonly sendPasswordResetOTP: (data: { phoneNumber: string; code: string }, ctx?: BetterAuthContext) => Promise<void>;
-  /** Checks a code of the verifier. Rejects with the plug-in's errors `OTP_NOT_FOUND` and `TOO_MANY_ATTEMPTS`. */
+  /** Checks a code of the verifier. Rejects with the plugin's errors `OTP_NOT_FOUND` and `TOO_MANY_ATTEMPTS`. */
   readonly verifyOTP: (data: { phoneNumber: string; code: string }, ctx?: BetterAuthContext) => Promise<boolean>;
   /** Accepts numbers in canonical E.164 form only, so that a number has one account. */
   readonly phoneNumberValidator: (phoneNumber: string) => boolean;
@@ -56,8 +56,8 @@ const Options = z.strictObject({
 const scopes = { proof: "better-auth", reset: "better-auth-reset" } as const;
 
 /**
- * Makes the options of Better Auth's plug-in `phoneNumber`, from version 1.7.8 on, so that codes, checks and limits are
- * the verifier's: `phoneNumber(betterAuth(verifier))`. Add further options of the plug-in with a spread. Throws
+ * Makes the options of Better Auth's plugin `phoneNumber`, from version 1.7.8 on, so that codes, checks and limits are
+ * the verifier's: `phoneNumber(betterAuth(verifier))`. Add further options of the plugin with a spread. Throws
  * `VerifierError` `invalid_options`.
  */
 export function betterAuth(verifier: Pick<Verifier, "verifications" | "http">, options: BetterAuthOptions = {}): PhoneNumberHooks {
@@ -88,7 +88,7 @@ export function betterAuth(verifier: Pick<Verifier, "verifications" | "http">, o
     async verifyOTP({ phoneNumber, code }, ctx) {
       const call = given(ctx);
       const isReset = call.path === "/phone-number/reset-password";
-      // The plug-in looks the account up by the number as entered, and would make another one for another form of it.
+      // The plugin looks the account up by the number as entered, and would make another one for another form of it.
       if (!isCanonical(phoneNumber)) return false;
       const target = { customer_uuid, phone_number: phoneNumber, check_code: code };
       const { status } = await verifier.verifications.check(target, { scope: isReset ? scopes.reset : scopes.proof }).catch(translated(call, undefined));

@@ -5,7 +5,7 @@ import { type Confirmation, type Hook, type Message, makeHook, type TokenHookOpt
 import { anyOf, codeInText, pick, repeatKey, textOf } from "./kit/read.js";
 
 /**
- * For servers without a hook of their own: an Auth0 Action, a Cognito Lambda, FusionAuth, plug-ins of Keycloak, CAS.
+ * For servers without a hook of their own: an Auth0 Action, a Cognito Lambda, FusionAuth, plugins of Keycloak, CAS.
  * Body, as JSON or a form: `to` (or `phone_number`, `phoneNumber`), `code`, `text` (or `textMessage`, `message`), and
  * optionally `purpose` (or `type`), `locale`, `ip`, `user_id`, `id` (of the event), `known`, `expires_in`. Without `code`,
  * the one run of 4 to 10 digits in the text is the code.

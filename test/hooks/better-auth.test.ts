@@ -25,7 +25,7 @@ interface Setting {
 function setting({ verifier: options = {}, hooks, plugin, app }: Setting = {}) {
   const set = setUp({ customers: undefined, ...options } as Partial<VerifierOptions>);
   const database = { user: [] as Record<string, unknown>[], session: [], account: [], verification: [] as { identifier: string; value: string }[] };
-  /** The plug-in's own codes, oldest first. */
+  /** The plugin's own codes, oldest first. */
   const own: string[] = [];
   const logged: string[] = [];
   const ours = betterAuth(set.verifier, hooks);
@@ -170,7 +170,7 @@ describe("proving a number", () => {
     expect(database.user.length).toBe(1);
   });
 
-  it("the plug-in's own code is never accepted", async () => {
+  it("the plugin's own code is never accepted", async () => {
     const { send, verify, requestReset, reset, signUp, own, clock, box } = setting();
     await signUp();
     clock.advance(31_000);

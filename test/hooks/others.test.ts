@@ -199,7 +199,7 @@ describe("genericHook", () => {
       { code: "482913", text: "Code: 482913", correlation_id: "u1" },
     ],
     [
-      "a plug-in of Keycloak",
+      "a plugin of Keycloak",
       { id: "b3f0", to, text: "Your SMS code is 482913." },
       { code: "482913", text: "Your SMS code is 482913.", idempotency_key: expect.any(String) },
     ],

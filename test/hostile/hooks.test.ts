@@ -407,7 +407,7 @@ describe("repeats, as each server makes them", () => {
     const ask = served.ask();
     for (const ms of [0, 29_000, 1_001]) {
       served.clock.advance(ms);
-      // Keycloak's plug-in gives each request an id of its own.
+      // Keycloak's plugin gives each request an id of its own.
       expect(await served.told(speaker, ask)).toMatchObject({ result: "sent" });
     }
     expect(served.box.messages).toHaveLength(speaker === keycloak ? 3 : 2);
@@ -788,7 +788,7 @@ describe("signatures that are right in an odd way", () => {
     expect((await taken(okta, { header: "x-okta-hook" }, () => ({})))[0]).toBe(401);
   });
 
-  test("Keycloak's plug-in sends its token as it stands [unsure: the page says only 'in a header']", async () => {
+  test("Keycloak's plugin sends its token as it stands [unsure: the page says only 'in a header']", async () => {
     expect(await taken(keycloak, {}, () => ({ authorization: genericToken }))).toEqual(sent);
   });
 });
