@@ -191,6 +191,8 @@ function openMessageId(name: string, rule: HttpSenderOptions["messageId"]): (ans
   return (answer) => pick(answer.json, ...path);
 }
 
+const statuses: readonly Receipt["status"][] = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"];
+
 export interface HttpReceiptsOptions {
   /** Last segment of the route: lower-case letters. Default: `http`. */
   readonly provider?: string;
@@ -245,6 +247,8 @@ export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
   const words = new Map(Object.entries(options.statuses ?? {}).map(([word, status]) => [word.toLowerCase(), status]));
   if (words.size === 0)
     throw optionError(name, "statuses", "is missing", 'Pass the carrier\'s words, for example { DELIVRD: "delivered", UNDELIV: "undeliverable" }.');
+  for (const [word, status] of Object.entries(options.statuses))
+    if (!statuses.includes(status)) throw optionError(name, `statuses.${word}`, "is not a status", `Pass one of ${statuses.join(", ")}.`);
   const bearsSecret = options.secret === undefined ? undefined : openUrlSecret(name, options.secret);
 
   const reportOf = (field: (key: string) => unknown): CarrierReport => {

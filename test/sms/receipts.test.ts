@@ -750,6 +750,7 @@ it.each<[string, () => unknown, RegExp]>([
   ["africastalking", () => africasTalkingReceipts({ secret: "white space is no part of a URL" }), /option secret must be 16 or more letters/],
   ["http", () => httpReceipts({ secret: [], statuses: { a: "delivered" } }), /option secret is an empty list/],
   ["http", () => httpReceipts({ statuses: {} }), /option statuses is missing/],
+  ["http", () => httpReceipts({ statuses: { ok: "DELIVERED" as never } }), /option statuses.ok is not a status. Pass one of submitted, in_transit/],
   ["http", () => httpReceipts({ provider: "My Carrier", statuses: { a: "delivered" } }), /option provider must be lower-case letters/],
 ])("%s: a fault in the options is told at construction, with the fix", (_, make, message) => {
   expect(make).toThrow(TypeError);
