@@ -43,8 +43,12 @@ export interface FastifyScope {
  *
  * @throws TypeError for an invalid handler, or a verifier without `customers`.
  */
-export function fastifyPlugin(verifier: Mountable): (scope: FastifyScope, options: unknown, done: (error?: Error) => void) => void {
+export function fastifyPlugin(
+  verifier: Mountable,
+  ...others: readonly never[]
+): (scope: FastifyScope, options: unknown, done: (error?: Error) => void) => void {
   const { roots, of } = mounted("app.register(fastifyPlugin(verifier))", verifier);
+  if (others.length > 0) throw new TypeError('phoneproof: fastifyPlugin takes no options: app.register(fastifyPlugin(verifier), { prefix: "/api" })');
   return (scope, _options, done) => {
     const problem = doubledRoot("prefix", scope.prefix.replace(/\/$/, ""), roots);
     if (problem !== undefined) return done(new TypeError(problem));

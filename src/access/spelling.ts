@@ -25,8 +25,7 @@ const options = new Map([
 export function refuseMisspelt(request: object, hasKey: boolean): void {
   for (const name in request) {
     const option = hasKey ? undefined : options.get(bare(name));
-    if (option !== undefined)
-      throw new VerifierError("bad_request", `${name} is not a field of a request: it is an option, as in ${option}.`);
+    if (option !== undefined) throw new VerifierError("bad_request", `${name} is not a field of a request: it is an option, as in ${option}.`);
     if (fields.has(name)) continue;
     const field = meant.get(bare(name));
     if (field !== undefined && !(field in request)) throw new VerifierError("bad_request", `${name} is not a field of a request: say ${field}.`);

@@ -6,6 +6,7 @@ import type { Verifier } from "../create-verifier.js";
 import { canonicalNumber, e164 } from "../domain/phone-number.js";
 import { sentence } from "../domain/sentences.js";
 import { VerifierError } from "../errors.js";
+import { requireVerifier } from "../options/fields.js";
 import { parse as parseOptions } from "../options/option-errors.js";
 
 export interface BetterAuthOptions {
@@ -62,6 +63,7 @@ const scopes = { proof: "better-auth", reset: "better-auth-reset" } as const;
  */
 export function betterAuth(verifier: Pick<Verifier, "verifications" | "http">, options: BetterAuthOptions = {}): PhoneNumberHooks {
   const { customer_uuid, fields } = parseOptions(Options, options, "betterAuth");
+  requireVerifier("betterAuth", verifier);
   const added = ({ headers }: BetterAuthContext) => fields?.(headers ?? new Headers()) ?? {};
 
   return {

@@ -5,6 +5,7 @@ import { VerifierError } from "../errors.js";
 import { bodyOf, exactBytes, readJson, readUrlEncoded } from "../http/body.js";
 import type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "../http/message.js";
 import { notFound } from "../http/not-found.js";
+import { requireVerifier } from "../options/fields.js";
 import { isSent, json, type Outcome, outerStatusOf, plain } from "./kit/answer.js";
 import { type Confirmed, type Hook, type Message, toConfirm, toDeliver } from "./kit/hook.js";
 
@@ -24,8 +25,8 @@ const fallback = "The message could not be sent. Try again later.";
  * a hook needs a spend ceiling that the verifier does not have.
  */
 export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "deliveryError" | "http">, list: readonly Hook[]): HttpHandler {
-  const { http } = verifier ?? {};
-  if (http === undefined) throw new TypeError("hooks: the first argument must be the verifier that createVerifier returned");
+  requireVerifier("hooks", verifier);
+  const { http } = verifier;
   if (!Array.isArray(list) || list.length === 0)
     throw new TypeError("hooks: the second argument must be a list of hooks: hooks(verifier, [supabaseHook({ … })])");
   const other = list.findIndex((hook) => typeof hook?.authenticate !== "function");

@@ -40,12 +40,18 @@ export function unlessMilliseconds(given: number): string {
 export const methods = <T>(what: string, names: readonly (keyof NonNullable<T> & string)[]) =>
   z.custom<NonNullable<T>>(
     (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as NonNullable<T>)[name] === "function"),
-    orUnready(`must be ${what}: an object with the methods ${names.join(", ")}`),
+    orUnready(`must be ${what}: an object with the method${names.length === 1 ? "" : "s"} ${names.join(", ")}`),
   );
 
 /** The error of a value that may have to be called or awaited first. */
 export function orUnready(message: string) {
   return { error: ({ input }: { readonly input?: unknown }) => message + unreadyWords(input) };
+}
+
+/** Throws unless `verifier` is one. `owner`: the function that was called with it. */
+export function requireVerifier(owner: string, verifier: unknown): void {
+  if (typeof verifier === "object" && verifier !== null && "http" in verifier) return;
+  throw new TypeError(`${owner}: the first argument must be the verifier that createVerifier returned${unreadyWords(verifier)}`);
 }
 
 function unreadyWords(value: unknown): string {

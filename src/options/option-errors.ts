@@ -1,11 +1,12 @@
 import type * as z from "zod";
+import { nearest } from "../core/nearest.js";
 import { VerifierError } from "../errors.js";
 
 /** Returns the options as their schema reads them. `root`: what they belong to. Throws `invalid_options`. */
 export function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {
   const parsed = schema.safeParse(value, { error: plainWords });
   if (parsed.success) return parsed.data;
-  throw invalidOptions(optionErrors(parsed.error, root, "options"));
+  throw invalidOptions(optionErrors(parsed.error, schema, "options", root));
 }
 
 /** `problems`: what is wrong, one sentence each. */
@@ -13,9 +14,48 @@ export function invalidOptions(problems: readonly string[]): VerifierError {
   return new VerifierError("invalid_options", `phoneproof: ${problems.join("; ")}`);
 }
 
-/** What is wrong with options, one sentence each: path and fix. `whole`: the name of the value itself. */
-export function optionErrors({ issues }: z.ZodError, root: readonly PropertyKey[], whole: string): string[] {
-  return issues.flatMap(leaves).map(({ path, message }) => `${[...root, ...path].join(".") || whole} ${message}`);
+/**
+ * What is wrong with options, one sentence each: path and fix. `schema` is theirs; `whole`: the name of the value
+ * itself; `root`: what they belong to.
+ */
+export function optionErrors({ issues }: z.ZodError, schema: z.ZodType, whole: string, root: readonly PropertyKey[] = []): string[] {
+  return issues.flatMap(leaves).map(({ path, message, isUnknown }) => {
+    const meant = isUnknown ? meantBy(schema, path) : undefined;
+    return `${[...root, ...path].join(".") || whole} ${meant === undefined ? message : `is not an option: did you mean ${meant}?`}`;
+  });
+}
+
+/** The option that an unknown one should be: one of nearly its name in the same place; else, at the top, one of its name. */
+function meantBy(schema: z.ZodType, path: readonly PropertyKey[]): string | undefined {
+  const all = [...pathsIn(schema)];
+  const place = path.slice(0, -1).filter((key) => typeof key === "string");
+  const name = String(path.at(-1));
+  const near = nearest(
+    name,
+    all.filter((one) => one.length === place.length + 1 && place.every((key, at) => key === one[at])).map((one) => one.at(-1) as string),
+  );
+  if (near !== undefined || path.length > 1) return near;
+  const [shortest] = all.filter((one) => one.at(-1) === name).sort((a, b) => a.length - b.length);
+  return shortest?.join(".");
+}
+
+/** The names of all options of a schema, each with those it is in. */
+function* pathsIn(schema: z.core.$ZodType, place: readonly string[] = []): Generator<readonly string[]> {
+  const { shape = {}, innerType, in: input, element, options = [] } = schema._zod.def as Partial<Inner>;
+  for (const [name, inner] of Object.entries(shape)) {
+    yield [...place, name];
+    yield* pathsIn(inner, [...place, name]);
+  }
+  for (const inner of [innerType, input, element, ...options]) if (inner !== undefined) yield* pathsIn(inner, place);
+}
+
+/** What schemas of zod are made of. */
+interface Inner {
+  readonly shape: Readonly<Record<string, z.core.$ZodType>>;
+  readonly innerType: z.core.$ZodType;
+  readonly in: z.core.$ZodType;
+  readonly element: z.core.$ZodType;
+  readonly options: readonly z.core.$ZodType[];
 }
 
 /** A refinement by a rule that returns what is wrong with a value, if anything. */
@@ -54,12 +94,12 @@ const kinds: Readonly<Record<string, string>> = {
   boolean: "true or false",
 };
 
-type Leaf = Pick<z.core.$ZodIssue, "path" | "message">;
+type Leaf = Pick<z.core.$ZodIssue, "path" | "message"> & { readonly isUnknown?: boolean };
 
 /** For a union, the branch that failed for the right reason: the one whose errors are deeper than the union itself. */
 function leaves(issue: z.core.$ZodIssue): Leaf[] {
   if (issue.code === "unrecognized_keys")
-    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not an option: remove it or fix its spelling" }));
+    return issue.keys.map((key) => ({ path: [...issue.path, key], message: "is not an option: remove it or fix its spelling", isUnknown: true }));
   // The key of a map is invalid; the path already names it.
   if (issue.code === "invalid_key") return issue.issues.flatMap((inner) => leaves({ ...inner, path: issue.path }));
   if (issue.code !== "invalid_union") return [issue];

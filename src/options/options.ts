@@ -19,8 +19,11 @@ export type Settings = Readonly<ReturnType<typeof settingsOf>>;
  * Checks the options and fills in the defaults. Throws `invalid_options`, which names each option's path and the fix.
  */
 export function readOptions(options: VerifierOptions): Settings {
-  if (options instanceof Promise) throw invalidOptions(["the options are a promise: await it, and make what they need before them"]);
+  if (options instanceof Promise)
+    throw invalidOptions(["the options are a promise: await it first; the function of lazyVerifier must return the options themselves"]);
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that returns them"]);
+  if (typeof options === "object" && options !== null && "http" in options)
+    throw invalidOptions(["the options are a verifier: pass what it was made of; lazyVerifier takes a function that returns its options"]);
   const read = parse(schemas().Options, options);
   const problems = ruleErrors(read);
   if (problems.length > 0) throw invalidOptions(problems);
@@ -88,8 +91,9 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
   call: Call,
   given: unknown,
 ): z.output<CustomerCalls[Call]> {
-  const parsed = schemas().CustomerCalls[call].safeParse(given, { error: plainWords });
-  if (!parsed.success) throw new VerifierError("bad_request", optionErrors(parsed.error, [], "the argument").join("; "));
+  const schema = schemas().CustomerCalls[call];
+  const parsed = schema.safeParse(given, { error: plainWords });
+  if (!parsed.success) throw new VerifierError("bad_request", optionErrors(parsed.error, schema, "the argument").join("; "));
   const { policy: change } = parsed.data as { readonly policy?: PolicyOverride | null };
   const problems = change ? policyErrors("policy", withOverride(settings.policy, change), settings.message, sender) : [];
   if (problems.length > 0) throw new VerifierError("bad_request", problems.join("; "));

@@ -277,6 +277,6 @@ export type HealthSettings = RouterSettings["health"];
  */
 export function readRouterOptions(options: RouterOptions): RouterSettings {
   const parsed = RouterSchema.safeParse(options, { error: plainWords });
-  if (!parsed.success) throw new TypeError(`router: ${optionErrors(parsed.error, [], "options").join("; ")}`);
+  if (!parsed.success) throw new TypeError(`router: ${optionErrors(parsed.error, RouterSchema, "options").join("; ")}`);
   return parsed.data;
 }

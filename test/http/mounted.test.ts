@@ -69,6 +69,13 @@ describe("what mounts, itself given to the framework in place of what it answers
     expect(errors).toEqual([expect.stringMatching(/app\.use\(expressHandlers\(verifier\)\).* is a request: is the function mounted without being called\?/)]);
   });
 
+  test("fastifyPlugin(verifier, { prefix }): the options are those of app.register", () => {
+    const { verifier } = createService();
+    expect(() => (fastifyPlugin as (...given: unknown[]) => unknown)(verifier, { prefix: "/api" })).toThrow(
+      'fastifyPlugin takes no options: app.register(fastifyPlugin(verifier), { prefix: "/api" })',
+    );
+  });
+
   test("app.register(fastifyPlugin): Fastify lets the error end the process", () => {
     expect(() => fastifyPlugin(fastify() as never)).toThrow(
       /app\.register\(fastifyPlugin\(verifier\)\).* is an app: is the function mounted without being called\?/,

@@ -1,9 +1,15 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
+import { createVerifier } from "../../src/create-verifier.js";
 import { defaultPolicy, type PolicyOverride } from "../../src/domain/policy.js";
 import { VerifierError } from "../../src/errors.js";
+import { betterAuth } from "../../src/hooks/better-auth.js";
+import { genericHook, hooks } from "../../src/hooks/index.js";
+import { lazyVerifier } from "../../src/lazy-verifier.js";
 import { readCustomerPolicy, readOptions } from "../../src/options/options.js";
 import type { VerifierOptions } from "../../src/options/types.js";
+import { preludeV2 } from "../../src/wires/prelude-v2/index.js";
+import { twilioVerify } from "../../src/wires/twilio-verify/index.js";
 import { neededOptions, optionsError } from "../support/options.js";
 
 const read = (options: object) => readOptions({ ...neededOptions, ...options });
@@ -14,7 +20,7 @@ const customer = (more: object) => ({ customers: [{ customer_uuid: "11111111-222
 describe("options: a fault names the option's path and the fix", () => {
   it.each([
     [{ store: {} }, "store must be a store, for example memoryStore(): an object with the methods find, commit, members, tally, lease, get, put"],
-    [{ sender: undefined }, "sender must be an SMS sender: an object with the methods send"],
+    [{ sender: undefined }, "sender must be an SMS sender: an object with the method send"],
     [{ secret: "short" }, "secret must have at least 32 characters; make one with: openssl rand -base64 32"],
     [{ secret: ["x".repeat(32), "short"] }, "secret.1 must have at least 32 characters"],
     [{ secret: 5 }, "secret must be a string of at least 32 characters, or [current, previous]"],
@@ -68,6 +74,34 @@ describe("options: a fault names the option's path and the fix", () => {
 
   it("no options at all", () => {
     expect(() => readOptions(undefined as never)).toThrow(VerifierError);
+  });
+
+  it.each([
+    [{ polcy: {} }, "polcy is not an option: did you mean policy?"],
+    [{ codeLength: 4 }, "codeLength is not an option: did you mean policy.codeLength?"],
+    [{ policy: { limtis: {} } }, "policy.limtis is not an option: did you mean limits?"],
+    [{ customers: [{ customer_uuid: crypto.randomUUID(), keys: [], polici: {} }] }, "customers.0.polici is not an option: did you mean policy?"],
+    [{ nothing: 1 }, "nothing is not an option: remove it or fix its spelling"],
+  ])("an option that is misspelt, or in the wrong place: %j", (given, fault) => {
+    expect(optionsError(given)).toContain(fault);
+  });
+
+  it("a verifier in place of the options", () => {
+    const message = /^phoneproof: the options are a verifier: pass what it was made of/;
+    const verifier = createVerifier(neededOptions);
+    expect(() => createVerifier(verifier as never)).toThrow(message);
+    return expect(lazyVerifier(() => verifier as never).ping()).rejects.toThrow(message);
+  });
+
+  it.each([
+    ["twilioVerify", twilioVerify],
+    ["preludeV2", preludeV2],
+    ["betterAuth", betterAuth],
+    ["hooks", (verifier: never) => hooks(verifier, [genericHook({ token: "of-the-server" })])],
+  ] as const)("%s without a verifier, or with a promise of one", (name, make) => {
+    const message = `${name}: the first argument must be the verifier that createVerifier returned`;
+    expect(() => make(undefined as never)).toThrow(message);
+    expect(() => make(Promise.resolve(createVerifier(neededOptions)) as never)).toThrow(`${message}; it is a promise: await it`);
   });
 
   it("a promise of options", () => {

@@ -544,7 +544,7 @@ describe("options: a fault at construction names the option and the fix", () => 
     [{ routes: [good], cheapestFirst: "yes" }, "router: cheapestFirst must be true or false"],
     [{ routes: [good], store: {} }, /store must be a store, for example redisStore/],
     [{ routes: [good], logger: console.log }, /logger must be a logger/],
-    [{ routes: [{ ...good, wieght: 1 }] }, "router: routes.0.wieght is not an option: remove it or fix its spelling"],
+    [{ routes: [{ ...good, wieght: 1 }] }, "router: routes.0.wieght is not an option: did you mean weight?"],
     [{ routes: [good], failover: { maxRoutes: 0 } }, "router: failover.maxRoutes must be 1 or more"],
     [
       { routes: [good], health: { probeShare: 2, tolerance: { speed: 1 } } },

@@ -7,6 +7,7 @@ import type { StartResult, VerificationOptions } from "../../contract/verificati
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpResponse } from "../../http/message.js";
+import { requireVerifier } from "../../options/fields.js";
 import { parse as parseOptions } from "../../options/option-errors.js";
 import { answer, type WireCall, wireHandler } from "../kit/wire.js";
 import { refusal, tooMany, translated, unknownPath } from "./errors.js";
@@ -33,6 +34,7 @@ const Options = z.strictObject({ ambiguousLineType: z.enum(["mobile", "unknown"]
  */
 export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): HttpHandler {
   const { ambiguousLineType } = parseOptions(Options, options, "preludeV2");
+  requireVerifier("preludeV2", verifier);
 
   const create = async (call: WireCall<string>) => {
     const body = await call.json();

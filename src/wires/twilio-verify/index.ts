@@ -4,6 +4,7 @@ import type { StartResult, VerificationOptions, VerificationResult } from "../..
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpRequest } from "../../http/message.js";
+import { requireVerifier } from "../../options/fields.js";
 import { parse as parseOptions } from "../../options/option-errors.js";
 import { answer, type WireCall, type WireRoute, wireHandler } from "../kit/wire.js";
 import { checksUsedUp, errorBody, forNumber, fraudulent, invalidParameter, missingTarget, notFound, notYet, sendsUsedUp, translated } from "./errors.js";
@@ -47,6 +48,7 @@ const Options = z.strictObject({
  */
 export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = {}): HttpHandler {
   const { autoChannel, baseUrl, codeLength, friendlyName } = parseOptions(Options, options, "twilioVerify");
+  requireVerifier("twilioVerify", verifier);
   const { verifications } = verifier;
 
   const baseOf = ({ header }: WireCall<string>) => baseUrl ?? `https://${header("host") ?? "localhost"}`;
