@@ -19,7 +19,7 @@
 --          one; "revoke" takes back claims that were made, and blocks further ones
 -- ARGV[2]  the new record: its tokens, separated by ","; "|"; its end; "|"; data that is not read here
 -- ARGV[3]  JSON: claims, asks, claims to take back, and names: nothing, or what follows the prefix in each further key.
---          A place is the index of a key, from 1.
+--          A place is the index of a key, from 1. Weights, times and milliseconds are texts: Redis gets them as they are.
 --          Claim: "sum", the places of its oldest part, its newest part and the part to add to, the weight, the limit or
 --          false, the floor or false, milliseconds to keep the part;
 --          or "in", "again" (an earlier claim added the member) or "out", the place, the member, the first time that
@@ -104,7 +104,7 @@ if back and not landed then
     elseif kind == "window" then
       local life, members, lines, own, how = read(held[place], what)
       if own == time and how == "+" then write(place, life, members - 1, lines) end
-    elseif held[place] and (what < 0 or sub(stored, 1, 1) ~= "a") then
+    elseif held[place] and (what + 0 < 0 or sub(stored, 1, 1) ~= "a") then
       add(place, what)
     end
   end
@@ -118,7 +118,7 @@ for i, claim in ipairs(claims) do
     for i = place, what do count = count + (held[i] or 0) end
     if not landed then
       local total = sum(count, time, most)
-      if limit and total > limit and time >= 0 then
+      if limit and total > limit and time + 0 >= 0 then
         local left, passed, fits = count, place, false
         repeat
           left = left - (held[passed] or 0)
@@ -126,7 +126,7 @@ for i, claim in ipairs(claims) do
         until fits or passed > what
         return "!" .. i - 1 .. "," .. text(count) .. (fits and "," .. passed - place or "")
       end
-      if total ~= count then add(from, text(total - count), life) end
+      if total ~= count then add(from, most and text(total - count) or time, life) end
       count = total
     end
   elseif not limit then

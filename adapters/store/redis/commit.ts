@@ -160,21 +160,21 @@ function workOf(keys: Keys, places: number, { claims = [], asks = [], revoke, co
       const isAlone =
         limit === false && floor === false && counts?.includes(at) === false && !claims.some((other, i) => i !== at && "sum" in other && other.sum === sum);
       const { oldest, newest, place } = isAlone ? rangeOf(sum, part, part) : rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
-      return ["sum", place, place + newest - oldest, place + part - oldest, weight, limit, floor, ttl(claim)];
+      return ["sum", place, place + newest - oldest, place + part - oldest, String(weight), limit, floor, String(ttl(claim))];
     }
     const { window, limit = false, since, now, out } = claim;
     const [place, packed] = [placeOf(claim), packedOf(claim)];
     // Several limits may cover one member in one window: it is added once.
     const isAgain = !out && added.has(`${place} ${packed}`);
     if (!out) added.add(`${place} ${packed}`);
-    return [out ? "out" : isAgain ? "again" : "in", place, packed, stamp(since + 1), stamp(now), limit, largestLimit(claims, window), ttl(claim)];
+    return [out ? "out" : isAgain ? "again" : "in", place, packed, stamp(since + 1), stamp(now), limit, largestLimit(claims, window), String(ttl(claim))];
   });
   const back = revoked.flatMap((claim) => {
     if ("sum" in claim) {
       const { sum, part, weight } = claim;
       const known = sums.get(sum);
       const { place, oldest } = known !== undefined && known.oldest <= part && part <= known.newest ? known : rangeOf(sum, part, part);
-      return [["sum", place + part - oldest, -weight]];
+      return [["sum", place + part - oldest, String(-weight)]];
     }
     return claim.out ? [] : [[claim.limit === undefined ? "list" : "window", placeOf(claim), packedOf(claim), stamp(claim.now)]];
   });
