@@ -2,6 +2,7 @@ import { createHash, randomBytes } from "node:crypto";
 import fc from "fast-check";
 import { afterEach, describe, expect, it, vi } from "vitest";
 import { generateApiKey } from "../../src/access/accounts.js";
+import { genericHook, kratosHook, logtoHook } from "../../src/hooks/index.js";
 import { readCustomer, readCustomerCall, readOptions } from "../../src/options/options.js";
 import { isGuessable } from "../../src/options/secret.js";
 import { codePoint } from "../support/code-point.js";
@@ -14,6 +15,19 @@ const options = { ...neededOptions, secret: sound, ...customer(generateApiKey().
 const errorWith = (change: object) => optionsError({ ...options, ...change });
 
 afterEach(() => void vi.unstubAllEnvs());
+
+describe("the token of a hook, which whoever can send through it must not guess", () => {
+  it.each([
+    ["genericHook", (token: string) => genericHook({ token })],
+    ["kratosHook", (token: string) => kratosHook({ token: [sound, token] })],
+    ["logtoHook", (token: string) => logtoHook({ token })],
+  ] as const)("%s: 16 characters at least in production", (name, make) => {
+    expect(() => make("of-the-server")).not.toThrow();
+    vi.stubEnv("NODE_ENV", "production");
+    expect(() => make("of-the-server")).toThrow(`${name}: option token has fewer than 16 characters, and NODE_ENV is production`);
+    expect(() => make("of-the-server-16")).not.toThrow();
+  });
+});
 
 describe("what stands in the documentation is refused always", () => {
   const secret = "for development only: openssl rand -base64 32";

@@ -1,4 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
+import { isProduction } from "../../options/secret.js";
 import { isWebhookSecret } from "../../options/webhook-secret.js";
 import { openSecrets, optionError } from "./option-error.js";
 
@@ -42,10 +43,13 @@ interface TokenOptions {
  * Accepts a token in a header: alone, as `Bearer <token>`, or as the password of `Basic`. With `secretInPath`, the path
  * may hold it instead.
  *
- * @throws TypeError if there is no token.
+ * @throws TypeError if there is no token, and in production if it can be guessed.
  */
 export function byToken(owner: string, { token, header = "authorization" }: TokenOptions, option = "token"): Authenticate {
-  const secrets = openSecrets(owner, option, token, "Make one with `openssl rand -hex 24`, and set the same value in the server.");
+  const fix = "Make one with `openssl rand -hex 24`, and set the same value in the server.";
+  const secrets = openSecrets(owner, option, token, fix);
+  if (isProduction() && secrets.some(({ length }) => length < 16))
+    throw optionError(owner, option, "has fewer than 16 characters, and NODE_ENV is production", fix);
   const name = header.toLowerCase();
   return (request) => {
     const given = [...tokensIn(request.header(name)), ...(request.pathSecret === undefined ? [] : [request.pathSecret])];
