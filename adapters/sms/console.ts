@@ -31,6 +31,8 @@ export function consoleSender(
   const write = options.write ?? ((text: string) => void process.stdout.write(text));
   return {
     ...(channel !== undefined && { channel }),
+    sendsNothing: ["consoleSender prints the codes and sends nothing"],
+    verify: async () => [],
     async send(message) {
       const text = channel === undefined ? message.text : spokenCode(speechFor(message), message.code);
       write(box(`${channel === undefined ? "SMS" : "Call"} to ${message.to}`, text));

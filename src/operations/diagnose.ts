@@ -52,6 +52,7 @@ export async function diagnose(examined: Examined, { production = true }: Diagno
     ...fraudChecks(examined),
     ...storeChecks(answered, examined, development),
     ...credentials,
+    ...senderChecks(examined, development),
     ...callbackChecks(answered, examined, development),
     ...ofCustomers,
     ...receiptChecks(examined, development),
@@ -172,6 +173,10 @@ async function credentialChecks({ context: { clock }, sender }: Examined): Promi
     [credentials === "rejected", "fault", about, `${name} rejects the credentials (${reason})`, `copy them from ${name}'s console again`],
     [credentials === "unknown", "note", about, `${name} did not say whether the credentials are valid (${reason})`, "send yourself one message"],
   ]);
+}
+
+function senderChecks({ sender: { sendsNothing = [] } }: Examined, development: "fault" | "note"): Check[] {
+  return sendsNothing.map((words): Check => [true, development, "sender", words, "use a carrier's sender (docs/carriers.md)"]);
 }
 
 function callbackChecks({ callbacks: { due = 0 } }: Ping, { context: { settings } }: Examined, development: "fault" | "note"): Check[] {

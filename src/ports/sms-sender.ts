@@ -248,6 +248,8 @@ export interface SmsSender {
   readonly receiptProviders?: readonly string[];
   /** The same for the messages of one route; for an unknown route, of all. Default: `receiptProviders`. */
   receiptProvidersOf?(route: string): readonly string[] | undefined;
+  /** For `diagnose`: what a sender for development does instead of sending. Default: it sends. */
+  readonly sendsNothing?: readonly string[];
   /**
    * Called once for each event, if the route or the carrier's id is known. The result is not awaited; a rejection is
    * logged.

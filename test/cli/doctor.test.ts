@@ -4,8 +4,11 @@ import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { afterAll, beforeAll, beforeEach, describe, expect, it, test } from "vitest";
+import { consoleSender } from "../../adapters/sms/console.js";
+import { inboxSender } from "../../adapters/sms/inbox.js";
 import { readDoctorSettings } from "../../src/cli/doctor.js";
 import type { Finding } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
 import { type MongoServer, mongoServer } from "../support/mongo.js";
 import { type PostgresServer, postgresServer } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
@@ -203,6 +206,22 @@ describe("diagnose", () => {
     ["answers what is neither", async () => [{ name: "acme", credentials: "unknown", reason: "HTTP 403" }] as const],
   ])("a sender whose verify %s is a note", async (_what, verify) => {
     expect(await found({ sender: { send: async () => ({ outcome: "accepted" }), verify } }, "sender")).toMatchObject([{ level: "note" }]);
+  });
+
+  const development = { level: "fault", fix: "use a carrier's sender (docs/carriers.md)" };
+  const [printed, kept] = ["consoleSender prints the codes and sends nothing", "inboxSender keeps the codes in memory and sends nothing"];
+
+  it("a sender for development, also on a route", async () => {
+    expect(await found({ sender: consoleSender() }, "sender")).toEqual([{ ...development, about: "sender", message: printed }]);
+    expect(await found({ sender: inboxSender() }, "sender")).toEqual([{ ...development, about: "sender", message: kept }]);
+    const sender = router({
+      routes: [
+        { name: "a", sender: consoleSender() },
+        { name: "b", sender: { send: async () => ({ outcome: "accepted" }), verify: async () => [{ name: "b", credentials: "accepted" }] } },
+      ],
+    });
+    expect(await found({ sender }, "sender")).toEqual([{ ...development, about: "sender", message: `route "a": ${printed}` }]);
+    expect((await setUp({ sender }).verifier.diagnose({ production: false })).find(({ about }) => about === "sender")?.level).toBe("note");
   });
 
   it("carriers that could tell of deliveries, where nobody listens", async () => {
