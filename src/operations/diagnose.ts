@@ -53,6 +53,7 @@ export async function diagnose(examined: Examined, { production = true }: Diagno
     ...storeChecks(answered, examined, development),
     ...credentials,
     ...senderChecks(examined, development),
+    ...routeChecks(examined),
     ...callbackChecks(answered, examined, development),
     ...ofCustomers,
     ...receiptChecks(examined, development),
@@ -177,6 +178,21 @@ async function credentialChecks({ context: { clock }, sender }: Examined): Promi
 
 function senderChecks({ sender: { sendsNothing = [] } }: Examined, development: "fault" | "note"): Check[] {
   return sendsNothing.map((words): Check => [true, development, "sender", words, "use a carrier's sender (docs/carriers.md)"]);
+}
+
+function routeChecks({ sender, context: { settings } }: Examined): Check[] {
+  const unserved = settings.countries === "all" ? [] : [...settings.countries].filter((country) => sender.serves?.(country) === false);
+  const one = unserved.length === 1;
+  const named = unserved.join(", ");
+  return [
+    [
+      unserved.length > 0,
+      "fault",
+      "router",
+      `no route serves ${named}, which countries allows`,
+      `add a route for ${one ? "it" : "them"}, or remove ${one ? named : "them"} from countries`,
+    ],
+  ];
 }
 
 function callbackChecks({ callbacks: { due = 0 } }: Ping, { context: { settings } }: Examined, development: "fault" | "note"): Check[] {

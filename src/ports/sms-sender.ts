@@ -236,6 +236,8 @@ export interface SmsSender {
    * Default: every country is reachable.
    */
   reaches?(country: string): boolean;
+  /** For `diagnose`: `false` for a country (ISO 3166-1 alpha-2) that no route serves. Default: every country is served. */
+  serves?(country: string): boolean;
   /**
    * Routes depend on a destination's `network`. Creating a verifier without lookup before sends fails. Default:
    * `false`.

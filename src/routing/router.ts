@@ -92,6 +92,8 @@ export function router(options: RouterOptions): Router {
       return found.length === 0 || found.some(({ sender }) => sender.reaches?.(country) !== false);
     },
 
+    serves: (country) => routes.some(({ countries, sender }) => countries?.has(country) !== false && sender.serves?.(country) !== false),
+
     receiptProvidersOf(name) {
       const route = byName.get(name);
       return route === undefined ? providers : route.sender.receiptProviders;

@@ -8,7 +8,7 @@ import { consoleSender } from "../../adapters/sms/console.js";
 import { inboxSender } from "../../adapters/sms/inbox.js";
 import { readDoctorSettings } from "../../src/cli/doctor.js";
 import type { Finding } from "../../src/index.js";
-import { router } from "../../src/routing/router.js";
+import { type RouteOptions, router } from "../../src/routing/router.js";
 import { type MongoServer, mongoServer } from "../support/mongo.js";
 import { type PostgresServer, postgresServer } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
@@ -222,6 +222,26 @@ describe("diagnose", () => {
     });
     expect(await found({ sender }, "sender")).toEqual([{ ...development, about: "sender", message: `route "a": ${printed}` }]);
     expect((await setUp({ sender }).verifier.diagnose({ production: false })).find(({ about }) => about === "sender")?.level).toBe("note");
+  });
+
+  it("countries that no route serves", async () => {
+    const route = (name: string, countries: NonNullable<RouteOptions["countries"]>) => ({ name, countries, sender: inboxSender() });
+    const sender = router({ routes: [{ name: "inner", sender: router({ routes: [route("a", ["FR"])] }) }, route("b", ["BE"])] });
+    expect(await found({ sender, countries: ["FR", "BE"] }, "router")).toEqual([]);
+    expect(await found({ sender, countries: "all" }, "router")).toEqual([]);
+    expect(await found({ sender, countries: ["FR", "GB"] }, "router")).toEqual([
+      {
+        level: "fault",
+        about: "router",
+        message: "no route serves GB, which countries allows",
+        fix: "add a route for it, or remove GB from countries",
+      },
+    ]);
+    expect(await found({ sender, countries: ["GB", "DE"] }, "router")).toMatchObject([
+      { message: "no route serves GB, DE, which countries allows", fix: "add a route for them, or remove them from countries" },
+    ]);
+    const anywhere = router({ routes: [route("a", ["FR"]), { name: "b", sender: inboxSender() }] });
+    expect(await found({ sender: anywhere, countries: ["FR", "GB"] }, "router")).toEqual([]);
   });
 
   it("carriers that could tell of deliveries, where nobody listens", async () => {
