@@ -71,7 +71,6 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   if (surplus !== undefined) throw new TypeError(`--${surplus} has no effect with ${command} ${name}`);
   if (!namesPlace(values, env))
     throw new TypeError(`${command} needs ${placeNames}: the URL of the store that your verifier uses, or the file of phoneproof serve`);
-  if (values.store !== undefined && values.data !== undefined) throw new TypeError("--data has no effect with --store");
   if (values.prefix !== undefined && values.data !== undefined) throw new TypeError("--prefix has no effect with --data");
   const secret = env["PHONEPROOF_SECRET"];
   if (!secret) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);

@@ -35,6 +35,7 @@ const dataVariable = "PHONEPROOF_DATA";
 
 /** Reads the options, or else the environment. Returns `undefined` for memory, and the default file if nothing is given. */
 export function readPlace(given: { readonly store?: string | undefined; readonly data?: string | undefined }, env: Environment): Place | undefined {
+  if (given.store !== undefined && given.data !== undefined) throw new TypeError("--data has no effect with --store");
   if (given.store !== undefined) return readStore(given.store, env);
   if (given.data !== undefined) return readData(given.data);
   const { [storeVariable]: store, [dataVariable]: data } = env;

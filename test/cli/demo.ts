@@ -58,7 +58,7 @@ export function spawnCommand(
   env: Readonly<Record<string, string>> = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
   // No test finds what another has stored.
-  const args = given[0] === "dev" && !given.includes("--data") ? [...given, "--data", "memory"] : given;
+  const args = given[0] === "dev" && !given.includes("--data") && !given.includes("--store") ? [...given, "--data", "memory"] : given;
   return spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "pipe"], env: { NODE_ENV: "development", PATH: process.env.PATH, ...env } });
 }
 

@@ -50,7 +50,6 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
   if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}: put a number that has spaces in quotation marks`);
   if (values.days !== undefined && command !== "stats") throw new TypeError(`--days has no effect with ${command}`);
   if (values.yes && command !== "erase") throw new TypeError(`--yes has no effect with ${command}`);
-  if (values.store !== undefined && values.data !== undefined) throw new TypeError("--data has no effect with --store");
   if (values.prefix !== undefined && module !== undefined) throw new TypeError("--prefix has no effect with a module");
   const place = readPlace(values, env);
   const customer = values.customer ?? (env["PHONEPROOF_CUSTOMER"] || undefined);
