@@ -341,13 +341,16 @@ describe("faults", () => {
     expect(down.stderr).not.toContain("hunter2");
   });
 
-  test("a number that is none, and a customer that is none: 1", async () => {
+  test("a number that is none, and a customer that is none: 2", async () => {
     await makeFile();
     const env = { PHONEPROOF_DATA: file };
-    expect(await run(["why", "0612345678"], env)).toMatchObject({
-      code: 1,
-      stderr: "phoneproof: this is not a valid number in international form, for example +33612345678\n",
-    });
-    expect(await run(["why", phone, "--customer", "acme"], env)).toMatchObject({ code: 1, stderr: "phoneproof: --customer must be a UUID\n" });
+    for (const number of ["0612345678", "+33", "+336"])
+      expect(await run(["why", number], env)).toMatchObject({
+        code: 2,
+        stderr: expect.stringMatching(/^phoneproof: this is not a valid number in international form, for example \+33612345678\n/),
+      });
+    const named = (name: string) => ({ code: 2, stderr: expect.stringContaining(`phoneproof: ${name} must be a UUID\n`) });
+    expect(await run(["why", phone, "--customer", "acme"], env)).toMatchObject(named("--customer"));
+    expect(await run(["stats"], { ...env, PHONEPROOF_CUSTOMER: "acme" })).toMatchObject(named("PHONEPROOF_CUSTOMER"));
   });
 });

@@ -1,6 +1,6 @@
 import type { Stats } from "../../observability/statistics.js";
 import type { DevOutput } from "../start.js";
-import type { OperatorSettings } from "./settings.js";
+import { notANumber, type OperatorSettings } from "./settings.js";
 import { type AskedVerifier, type Opened, openVerifier } from "./verifier.js";
 import { countOf, dateOf, reportOf, textOf } from "./why.js";
 
@@ -31,8 +31,8 @@ const commands: Readonly<Record<OperatorSettings["command"], (asked: Asked) => P
 /**
  * Runs a command for operators, and closes what it opened.
  *
- * @returns The exit code: 0; 1 if it failed, or did not do what it was asked for. Clients that a module opened are still
- * open.
+ * @returns The exit code: 0; 1 if it failed, or did not do what it was asked for; 2 for a number that no numbering plan has.
+ * Clients that a module opened are still open.
  */
 export async function runOperator(settings: OperatorSettings, { out, err }: DevOutput, input: OperatorInput): Promise<number> {
   const warn = (line: string) => err(`phoneproof: ${line}\n`);
@@ -44,7 +44,7 @@ export async function runOperator(settings: OperatorSettings, { out, err }: DevO
     return done ? 0 : 1;
   } catch (error) {
     warn(messageOf(error));
-    return 1;
+    return isInvalidNumber(error) ? 2 : 1;
   } finally {
     await opened?.close();
   }
@@ -52,10 +52,14 @@ export async function runOperator(settings: OperatorSettings, { out, err }: DevO
 
 /** Replaces the words of a call by those of the command line. */
 function messageOf(error: unknown): string {
-  const { message, code } = error as { readonly message: string; readonly code?: string };
+  const { message } = error as Error;
   if (message.startsWith("customer_uuid is required")) return "this verifier has customers: name one with --customer UUID";
-  if (code === "invalid_phone_number") return "this is not a valid number in international form, for example +33612345678";
+  if (isInvalidNumber(error)) return notANumber;
   return message.replace(/^phoneproof: /, "").replace(/^customer_uuid /, "--customer ");
+}
+
+function isInvalidNumber(error: unknown): boolean {
+  return (error as { readonly code?: string }).code === "invalid_phone_number";
 }
 
 async function why({ settings: { number }, verifier, customer }: Asked): Promise<Done> {

@@ -1,4 +1,6 @@
 import { parseArgs } from "node:util";
+import { Uuid } from "../../contract/fields.js";
+import { e164 } from "../../domain/phone-number.js";
 import { integer } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { type Place, readPlace } from "../settings.js";
@@ -30,6 +32,8 @@ export interface OperatorSettings {
 
 export const defaultDays = 7;
 
+export const notANumber = "this is not a valid number in international form, for example +33612345678";
+
 const options = {
   customer: { type: "string" },
   store: { type: "string" },
@@ -44,22 +48,26 @@ const options = {
 export function readOperatorSettings(command: OperatorCommand, args: readonly string[], env: Environment): OperatorSettings {
   const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
   const [first, second] = positionals;
-  const [number, module] = command === "stats" ? ["", first] : [first, second];
-  if (number === undefined) throw new TypeError(`${command} needs the number: phoneproof ${command} +33612345678`);
+  const [typed, module] = command === "stats" ? ["", first] : [first, second];
+  if (typed === undefined) throw new TypeError(`${command} needs the number: phoneproof ${command} +33612345678`);
   const surplus = positionals.slice(command === "stats" ? 1 : 2);
   if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}: put a number that has spaces in quotation marks`);
+  const number = typed.replace(/[\s().-]/g, "");
+  if (command !== "stats" && !e164.test(number)) throw new TypeError(notANumber);
   if (values.days !== undefined && command !== "stats") throw new TypeError(`--days has no effect with ${command}`);
   if (values.yes && command !== "erase") throw new TypeError(`--yes has no effect with ${command}`);
   if (values.prefix !== undefined && module !== undefined) throw new TypeError("--prefix has no effect with a module");
   const place = readPlace(values, env);
   const customer = values.customer ?? (env["PHONEPROOF_CUSTOMER"] || undefined);
+  if (customer !== undefined && !Uuid.safeParse(customer).success)
+    throw new TypeError(`${values.customer === undefined ? "PHONEPROOF_CUSTOMER" : "--customer"} must be a UUID`);
   const { PHONEPROOF_SECRET: secret, PHONEPROOF_SECRET_PREVIOUS: previous, PHONEPROOF_PEPPER: pepper } = env;
   if (module === undefined && place === undefined) throw new TypeError(`${command} needs a file or a store: --data memory is empty`);
   if (module === undefined && !secret && place !== undefined && "driver" in place)
     throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET, the secret of your verifier; or name the module that exports it`);
   return {
     command,
-    number: number.replace(/[\s().-]/g, ""),
+    number,
     ...(module !== undefined && { module }),
     ...(customer !== undefined && { customer }),
     ...(place !== undefined && { place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) } }),
