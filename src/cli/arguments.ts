@@ -1,3 +1,35 @@
+import { type ParseArgsConfig, parseArgs } from "node:util";
+
+/** Reads the arguments after a command. Throws a `TypeError` that names the invalid one. `most`: how many may be no options. */
+export function parse<Options extends NonNullable<ParseArgsConfig["options"]>>(command: string, args: readonly string[], options: Options, most: number) {
+  // Not strict: Node's errors are for programmers, and a negative number is a value.
+  const { values, positionals, tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true });
+  for (const token of tokens) {
+    if (token.kind !== "option") continue;
+    const { name, rawName, value, inlineValue } = token;
+    if (!Object.hasOwn(options, name)) throw new TypeError(`${command} has no option ${rawName}: ${suggestion(name, Object.keys(options))}`);
+    if (options[name]?.type === "boolean" && value !== undefined) throw new TypeError(`${rawName} takes no value`);
+    if (options[name]?.type === "string" && (value === undefined || (!inlineValue && /^-\D/.test(value)))) throw new TypeError(`${rawName} needs a value`);
+  }
+  if (positionals.length > most) throw new TypeError(`unexpected argument "${positionals[most]}"`);
+  type Strict = ReturnType<typeof parseArgs<{ options: Options; strict: true }>>;
+  return { values: values as Strict["values"], positionals };
+}
+
+function suggestion(name: string, names: readonly string[]): string {
+  const nearest = names.find((one) => isWithin(1, name, one)) ?? names.find((one) => isWithin(2, name, one));
+  return nearest === undefined ? `its options are ${names.map((one) => `--${one}`).join(", ")}` : `did you mean --${nearest}?`;
+}
+
+/** Whether so many letters inserted, deleted or replaced make one word of the other. */
+function isWithin(edits: number, one: string, other: string): boolean {
+  if (edits < 0) return false;
+  if (one === "" || other === "") return one.length + other.length <= edits;
+  const [rest, otherRest] = [one.slice(1), other.slice(1)];
+  if (one[0] === other[0]) return isWithin(edits, rest, otherRest);
+  return isWithin(edits - 1, rest, otherRest) || isWithin(edits - 1, rest, other) || isWithin(edits - 1, one, otherRest);
+}
+
 /** Reads an integer option. Throws a `TypeError` that names the option. */
 export function integer(option: string, text: string, least: number, most: number): number {
   const value = Number(text);

@@ -1,7 +1,6 @@
-import { parseArgs } from "node:util";
 import type { CustomersOfStore } from "../access/customers/customers.js";
 import { createVerifier } from "../create-verifier.js";
-import { integer } from "./arguments.js";
+import { integer, parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { namesPlace, type Place, placeNames, readPlace } from "./settings.js";
 import type { DevOutput } from "./start.js";
@@ -57,7 +56,7 @@ const actions: Readonly<Record<string, Action>> = {
  * one.
  */
 export function readCustomersSettings(command: "customers" | "keys", args: readonly string[], env: Environment): CustomersSettings {
-  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  const { values, positionals } = parse(command, args, options, Number.POSITIVE_INFINITY);
   const [name, ...words] = positionals;
   const action = Object.hasOwn(actions, `${command} ${name}`) ? actions[`${command} ${name}`] : undefined;
   if (action === undefined) {

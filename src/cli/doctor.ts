@@ -1,5 +1,5 @@
-import { parseArgs } from "node:util";
 import type { Finding } from "../operations/diagnose.js";
+import { parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { verifierOf } from "./module.js";
 import { type Place, readPlace } from "./settings.js";
@@ -19,10 +19,9 @@ export interface DoctorSettings {
 /** Reads the arguments after `doctor`. Throws a `TypeError` that names the invalid one. */
 export function readDoctorSettings(args: readonly string[], env: Environment): DoctorSettings {
   const options = { data: { type: "string" }, store: { type: "string" }, development: { type: "boolean" }, json: { type: "boolean" } } as const;
-  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  const [module, ...surplus] = positionals;
+  const { values, positionals } = parse("doctor", args, options, 1);
+  const [module] = positionals;
   if (!module) throw new TypeError("doctor needs the path of a module that exports your verifier: phoneproof doctor ./verifier.js");
-  if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
   const place = readPlace(values, env);
   return { module, ...(place !== undefined && { place }), production: values.development !== true, json: values.json ?? false };
 }

@@ -1,6 +1,5 @@
-import { parseArgs } from "node:util";
 import { defaultPolicy } from "../domain/policy.js";
-import { integer } from "./arguments.js";
+import { integer, parse } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
 import { type Failure, failures, type SendSettings } from "./sender.js";
 
@@ -102,8 +101,7 @@ const identity = {
  * Reads the arguments after `dev`, and the environment. Throws a `TypeError` that names the invalid option or variable.
  */
 export function readDevSettings(args: readonly string[], env: Environment): DevSettings {
-  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  if (positionals.length > 0) throw new TypeError(`unexpected ${positionals.join(" ")}`);
+  const { values } = parse("dev", args, options, 0);
   if (values.host === "") throw new TypeError("--host must not be empty");
   if (values.fail !== undefined && values.sender !== undefined)
     throw new TypeError("--fail has no effect with --sender: the carrier decides what happens to a message");

@@ -1,6 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import { parseArgs } from "node:util";
-import { integer } from "./arguments.js";
+import { integer, parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { type ExportedVerifier, verifierOf } from "./module.js";
 import { type Place, readPlace } from "./settings.js";
@@ -21,10 +20,9 @@ export interface WorkerSettings {
 /** Reads the arguments after `worker`. Throws a `TypeError` that names the invalid one. */
 export function readWorkerSettings(args: readonly string[], env: Environment): WorkerSettings {
   const options = { data: { type: "string" }, store: { type: "string" }, interval: { type: "string" }, once: { type: "boolean" } } as const;
-  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  const [module, ...surplus] = positionals;
+  const { values, positionals } = parse("worker", args, options, 1);
+  const [module] = positionals;
   if (!module) throw new TypeError("worker needs the path of a module that exports your verifier: phoneproof worker ./verifier.js");
-  if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
   if (values.once && values.interval !== undefined) throw new TypeError("--interval has no effect with --once");
   const place = readPlace(values, env);
   return {

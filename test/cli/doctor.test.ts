@@ -153,7 +153,7 @@ test("the command line of doctor", () => {
   });
   expect(readDoctorSettings(["v.js", "--json", "--development", "--data", "memory"], {})).toEqual({ module: "v.js", production: false, json: true });
   expect(() => readDoctorSettings([], {})).toThrow(/path of a module/);
-  expect(() => readDoctorSettings(["a", "b"], {})).toThrow("unexpected b");
+  expect(() => readDoctorSettings(["a", "b"], {})).toThrow('unexpected argument "b"');
 });
 
 describe("diagnose", () => {

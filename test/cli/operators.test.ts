@@ -315,7 +315,7 @@ test("erase asks, and acts on yes alone", async () => {
 describe("faults", () => {
   test.each([
     [["why"], "why needs the number: phoneproof why +33612345678"],
-    [["why", phone, "./verifier.js", "more"], "unexpected more"],
+    [["why", phone, "./verifier.js", "more"], 'unexpected argument "more": put a number'],
     [["stats", "--days", "0"], "--days takes a whole number from 1 to 90"],
     [["why", phone, "--days", "2"], "--days has no effect with why"],
     [["unlock", phone, "--yes"], "--yes has no effect with unlock"],

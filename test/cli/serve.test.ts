@@ -377,7 +377,7 @@ describe("phoneproof serve: what does not start, why, and the fix", () => {
 
   test.each([
     ["serve needs the path of a module", []],
-    ["unexpected b.js", ["a.js", "b.js"]],
+    ['unexpected argument "b.js"', ["a.js", "b.js"]],
     ['--port takes a whole number from 0 to 65535, not "http"', ["a.js", "--port", "http"]],
     ["--host must not be empty", ["a.js", "--host", ""]],
     ["--metrics-port must differ from the port of the service, 4000", ["a.js", "--port", "4000", "--metrics-port", "4000"]],

@@ -1,7 +1,6 @@
-import { parseArgs } from "node:util";
 import { Uuid } from "../../contract/fields.js";
 import { e164 } from "../../domain/phone-number.js";
-import { integer } from "../arguments.js";
+import { integer, parse } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { type Place, readPlace } from "../settings.js";
 
@@ -46,12 +45,12 @@ const options = {
 
 /** Reads the arguments after the command, and the environment. Throws a `TypeError` that names the invalid one. */
 export function readOperatorSettings(command: OperatorCommand, args: readonly string[], env: Environment): OperatorSettings {
-  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
+  const { values, positionals } = parse(command, args, options, Number.POSITIVE_INFINITY);
   const [first, second] = positionals;
   const [typed, module] = command === "stats" ? ["", first] : [first, second];
   if (typed === undefined) throw new TypeError(`${command} needs the number: phoneproof ${command} +33612345678`);
-  const surplus = positionals.slice(command === "stats" ? 1 : 2);
-  if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}: put a number that has spaces in quotation marks`);
+  const surplus = positionals[command === "stats" ? 1 : 2];
+  if (surplus !== undefined) throw new TypeError(`unexpected argument "${surplus}": put a number that has spaces in quotation marks`);
   const number = typed.replace(/[\s().-]/g, "");
   if (command !== "stats" && !e164.test(number)) throw new TypeError(notANumber);
   if (values.days !== undefined && command !== "stats") throw new TypeError(`--days has no effect with ${command}`);

@@ -1,5 +1,4 @@
-import { parseArgs } from "node:util";
-import { integer } from "../arguments.js";
+import { integer, parse } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { type Place, readPlace } from "../settings.js";
 import { type WireName, wireNames } from "./wires.js";
@@ -46,10 +45,9 @@ const options = {
  * variable.
  */
 export function readServeSettings(args: readonly string[], env: Environment): ServeSettings {
-  const { values, positionals } = parseArgs({ args: [...args], options, allowPositionals: true, strict: true });
-  const [module, ...surplus] = positionals;
+  const { values, positionals } = parse("serve", args, options, 1);
+  const [module] = positionals;
   if (!module) throw new TypeError("serve needs the path of a module that exports your verifier: phoneproof serve ./verifier.js");
-  if (surplus.length > 0) throw new TypeError(`unexpected ${surplus.join(" ")}`);
   if (values.host === "") throw new TypeError("--host must not be empty");
   const port = values.port === undefined ? portOf("the environment variable PORT", env["PORT"] || String(defaultPort)) : portOf("--port", values.port);
   const metricsPort = values["metrics-port"] === undefined ? undefined : portOf("--metrics-port", values["metrics-port"]);
