@@ -1,7 +1,7 @@
 #!/usr/bin/env node
 import { version } from "../../package.json";
 import { askPerson } from "./ask.js";
-import { readCommand, synopsis, usage } from "./command.js";
+import { readCommand } from "./command.js";
 import { runCustomers } from "./customers.js";
 import { runDoctor } from "./doctor.js";
 import { runOperator } from "./operators/run.js";
@@ -14,9 +14,9 @@ const err = (text: string) => void process.stderr.write(text);
 const command = readCommand(process.argv.slice(2), process.env);
 
 if (command.kind === "help") {
-  out(usage);
+  out(command.text);
 } else if (command.kind === "error") {
-  err(`phoneproof: ${command.message}\n\n${synopsis}`);
+  err(`phoneproof: ${command.message}\n\n${command.usage}`);
   process.exitCode = 2;
 } else if (command.kind === "version") {
   out(`${version}\n`);

@@ -9,9 +9,9 @@ import { defaultDrain, defaultGrace, defaultHost, defaultPort, readServeSettings
 import { type DevSettings, defaultData, readDevSettings } from "./settings.js";
 import { readWorkerSettings, type WorkerSettings } from "./worker.js";
 
-/** What the command line asks for: the help text, a command, or an error to print with the usage. */
+/** What the command line asks for: the help text, a command, or an error to print with its usage. */
 export type Command =
-  | { readonly kind: "help" }
+  | { readonly kind: "help"; readonly text: string }
   | { readonly kind: "version" }
   | { readonly kind: "dev"; readonly settings: DevSettings }
   | { readonly kind: "serve"; readonly settings: ServeSettings }
@@ -19,10 +19,10 @@ export type Command =
   | { readonly kind: "customers"; readonly settings: CustomersSettings }
   | { readonly kind: "doctor"; readonly settings: DoctorSettings }
   | { readonly kind: "operator"; readonly settings: OperatorSettings }
-  | { readonly kind: "error"; readonly message: string };
+  | { readonly kind: "error"; readonly message: string; readonly usage: string };
 
-/** The list of commands, shown after an error of the command line. */
-export const synopsis = `Usage: phoneproof dev [options]
+/** The list of commands. */
+const synopsis = `Usage: phoneproof dev [options]
        phoneproof serve MODULE [options]
        phoneproof worker MODULE [options]
        phoneproof customers ACTION [options]
@@ -163,14 +163,14 @@ data that --store, --data or the environment names, and the default policy.
   PHONEPROOF_SECRET         option \`secret\` of your verifier; also PHONEPROOF_SECRET_PREVIOUS. PHONEPROOF_PEPPER: its option
                             \`pepper\`, if set. Not needed for the file of phoneproof dev, which holds its own
 
-phoneproof --help           print this text
+phoneproof --help           print this text; after a command, its part of it
 phoneproof --version        print the version
 `;
 
 /** Parses the arguments after the program's name, and the environment. Never throws. */
 export function readCommand(args: readonly string[], env: Environment): Command {
-  if (args.some((arg) => arg === "--help" || arg === "-h")) return { kind: "help" };
   const [name, ...rest] = args;
+  if (args.some((arg) => arg === "--help" || arg === "-h")) return { kind: "help", text: partOf(name) ?? usage };
   if (name === "--version" || name === "-v") return { kind: "version" };
   try {
     if (name === "dev") return { kind: "dev", settings: readDevSettings(rest, env) };
@@ -180,8 +180,20 @@ export function readCommand(args: readonly string[], env: Environment): Command 
     if (name === "doctor") return { kind: "doctor", settings: readDoctorSettings(rest, env) };
     const operator = operatorCommands.find((one) => one === name);
     if (operator !== undefined) return { kind: "operator", settings: readOperatorSettings(operator, rest, env) };
-    return { kind: "error", message: name === undefined ? "a command is missing" : `unknown command ${name}` };
+    return { kind: "error", message: name === undefined ? "a command is missing" : `unknown command ${name}`, usage: synopsis };
   } catch (error) {
-    return { kind: "error", message: (error as TypeError).message };
+    return { kind: "error", message: (error as TypeError).message, usage: usageOf(name) };
   }
+}
+
+/** The command's line of the list. */
+function usageOf(name = ""): string {
+  const [line] = synopsis.match(new RegExp(`phoneproof ${name} .*`)) ?? [];
+  return `Usage: ${line}\n       phoneproof ${name} --help\n`;
+}
+
+/** The part of the help whose first line names the command. */
+function partOf(name = ""): string | undefined {
+  const part = usage.split(/\n\n(?=phoneproof )/).find((one) => /^phoneproof (\w.*)/.exec(one)?.[1]?.split(/[ ,]+/).includes(name));
+  return part && `${part}\n`;
 }

@@ -399,12 +399,12 @@ describe("phoneproof dev", () => {
     [["worker", "./verifier.js", "--once", "--interval", "5"], "--interval"],
     [["worker", "./verifier.js", "--port", "0"], "--port"],
     [["serve"], "serve"],
-    [[], "a command is missing"],
-  ])("%j: exit code 2, the fault and the usage on stderr, nothing on stdout", async (args, named) => {
+  ])("%j: exit code 2, the fault and the command's usage on stderr, nothing on stdout", async (args, named) => {
     const { code, stdout, stderr } = await runCommand(command.path, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
-    expect(stderr.split("\n")[0]).toContain(named);
-    expect(stderr).toContain("Usage: phoneproof dev [options]");
+    const [fault, ...usage] = stderr.trimEnd().split("\n");
+    expect(fault).toContain(named);
+    expect(usage).toEqual(["", expect.stringMatching(new RegExp(`^Usage: phoneproof ${args[0]} .*\\[options\\]$`)), `       phoneproof ${args[0]} --help`]);
   });
 
   test.each([
@@ -418,11 +418,14 @@ describe("phoneproof dev", () => {
     expect(stderr).not.toContain(value === "short" ? "short" : "not-a-uuid");
   });
 
-  test("an unknown command: one line, and the list of commands", async () => {
-    const { code, stdout, stderr } = await runCommand(command.path, ["whi", "+33612345678"]);
+  test.each([
+    [["whi", "+33612345678"], "unknown command whi"],
+    [[], "a command is missing"],
+  ])("%j: one line, and the list of commands", async (args, message) => {
+    const { code, stdout, stderr } = await runCommand(command.path, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     const [first, empty, ...list] = stderr.trimEnd().split("\n");
-    expect([first, empty]).toEqual(["phoneproof: unknown command whi", ""]);
+    expect([first, empty]).toEqual([`phoneproof: ${message}`, ""]);
     expect(list.map((line) => /^(?:Usage:| {6}) phoneproof (\S+)/.exec(line)?.[1])).toEqual([
       "dev",
       "serve",
@@ -463,6 +466,21 @@ describe("phoneproof dev", () => {
       "--once",
     ])
       expect(stdout).toContain(option);
+  });
+
+  test.each([
+    ["dev", "dev"],
+    ["serve", "serve MODULE"],
+    ["worker", "worker MODULE"],
+    ["keys", "customers, phoneproof keys"],
+    ["doctor", "doctor MODULE"],
+    ["why", "why, unlock, erase, stats"],
+    ["stats", "why, unlock, erase, stats"],
+  ])("%s --help prints its part alone", async (name, title) => {
+    const { code, stdout } = await runCommand(command.path, [name, "--help"]);
+    expect(code).toBe(0);
+    expect(stdout.split("\n").filter((line) => line.startsWith("phoneproof "))).toEqual([`phoneproof ${title}`]);
+    expect(stdout).toContain("--store");
   });
 
   test("a port that is taken: a fault if it was asked for, else the next free one", async () => {

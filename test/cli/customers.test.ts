@@ -137,7 +137,7 @@ test.each([
   const ended = await runCommand(command.path, [...words, ...store], needed);
   expect(ended).toMatchObject({ code: 2, stdout: "" });
   expect(ended.stderr.startsWith(`phoneproof: ${message}`), ended.stderr).toBe(true);
-  expect(ended.stderr).toContain("Usage: phoneproof dev");
+  expect(ended.stderr).toContain(`Usage: phoneproof ${words[0]} ACTION [options]\n`);
 });
 
 test("a store that is not there: 1, without a word of its URL", async () => {
