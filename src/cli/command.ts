@@ -49,8 +49,8 @@ and callbacks.
                             the customer, its key and the secret, unless the environment sets them. Needs Node.js 22.13
                             or newer, or the package libsql
   --store URL               store data there instead: redis://…, rediss://…, postgres://…, mongodb://…, mongodb+srv://… or,
-                            for Upstash, https://…. Needs the package redis, pg, mongodb or @upstash/redis. The list of
-                            processes shows a password in URL: use PHONEPROOF_STORE for one
+                            for Upstash, https://…. Needs the package redis, pg, mongodb or @upstash/redis. Other users can
+                            see a password in the process list: use PHONEPROOF_STORE for one
   --json                    write one JSON object per line to stdout ("ready"; "sms", "call" and "callback" for each of
                             these; "hint"), and everything else to stderr
   --lifetime SECONDS        how long a code can be checked (default ${defaultPolicy.lifetime})

@@ -61,11 +61,13 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   const action = Object.hasOwn(actions, `${command} ${name}`) ? actions[`${command} ${name}`] : undefined;
   if (action === undefined) {
     const names = Object.keys(actions).flatMap((key) => (key.startsWith(`${command} `) ? key.slice(command.length + 1) : []));
-    throw new TypeError(`${command} does one of ${names.join(", ")}, not ${name === undefined ? "nothing" : `"${name}"`}`);
+    const list = `${names.slice(0, -1).join(", ")} or ${names.at(-1)}`;
+    throw new TypeError(`${command} needs an action: ${list}${name === undefined ? "" : `, not "${name}"`}`);
   }
   const required = action.words.filter((word) => word !== "[KEY_ID]");
-  if (words.length < required.length || words.length > action.words.length)
-    throw new TypeError(`${command} ${name} takes ${action.words.join(" ") || "no further argument"}`);
+  if (words.length < required.length)
+    throw new TypeError(`${command} ${name} needs the customer's UUID${required.includes("KEY_ID") ? " and the key's KEY_ID" : ""}`);
+  if (words.length > action.words.length) throw new TypeError(`unexpected argument "${words[action.words.length]}"`);
   const surplus = Object.keys(values).find((option) => !["store", "data", "prefix", "json", ...action.options].includes(option));
   if (surplus !== undefined) throw new TypeError(`--${surplus} has no effect with ${command} ${name}`);
   if (!namesPlace(values, env))
@@ -122,7 +124,7 @@ export async function runCustomers({ place, secret, json, run }: CustomersSettin
     });
     const result = await run(customers);
     for (const one of [result].flat()) out(json ? `${JSON.stringify(one)}\n` : inLines(one));
-    if ("key" in result) err("This key is never shown again: the store keeps only its SHA-256.\n");
+    if ("key" in result) err("This key is shown only once; the store keeps only its SHA-256.\n");
     return 0;
   } catch (error) {
     err(`${(error as Error).message.replace(/^(phoneproof: )?/, "phoneproof: ")}\n`);

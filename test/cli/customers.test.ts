@@ -105,7 +105,7 @@ describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof 
     expect(created.stdout).toMatch(new RegExp(`^customer_uuid +${customer_uuid}\nstatus +active\n`));
     const issued = await runCommand(command.path, ["keys", "issue", customer_uuid, ...store], { ...env, NODE_ENV: "production" });
     expect(issued.stdout.match(/pp_[0-9A-Za-z]{49}/g)).toHaveLength(1);
-    expect(issued).toMatchObject({ code: 0, stderr: "This key is never shown again: the store keeps only its SHA-256.\n" });
+    expect(issued).toMatchObject({ code: 0, stderr: "This key is shown only once; the store keeps only its SHA-256.\n" });
   });
 
   test.each([
@@ -121,10 +121,11 @@ describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof 
 });
 
 test.each([
-  [["customers"], "customers does one of create, list, get, update, suspend, resume, not nothing"],
-  [["keys", "constructor"], 'keys does one of issue, rotate, revoke, list, not "constructor"'],
-  [["keys", "revoke", "x"], "keys revoke takes UUID KEY_ID"],
-  [["keys", "rotate"], "keys rotate takes UUID [KEY_ID]"],
+  [["customers"], "customers needs an action: create, list, get, update, suspend or resume\n"],
+  [["keys", "constructor"], 'keys needs an action: issue, rotate, revoke or list, not "constructor"\n'],
+  [["keys", "revoke", "x"], "keys revoke needs the customer's UUID and the key's KEY_ID\n"],
+  [["keys", "rotate"], "keys rotate needs the customer's UUID\n"],
+  [["customers", "get", "x", "more"], 'unexpected argument "more"'],
   [["customers", "list", "--name", "x"], "--name has no effect with customers list"],
   [["customers", "list"], "customers needs PHONEPROOF_STORE or PHONEPROOF_DATA in the environment, or --store or --data"],
   [["customers", "list", "--store", "redis://127.0.0.1:1"], "customers needs the environment variable PHONEPROOF_SECRET"],

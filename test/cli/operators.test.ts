@@ -309,6 +309,9 @@ test("erase asks, and acts on yes alone", async () => {
   expect(await verifier.history({ phone_number: phone })).toHaveLength(1);
   expect(await answer("yes")).toMatchObject({ code: 0, written: expect.stringContaining("1 authentication of +33612000001 erased.") });
   expect(await verifier.history({ phone_number: phone })).toEqual([]);
+  expect((await answer("no")).written).toMatch(
+    /^No authentication of \+33612000001 is stored\. Erase what remains of its history and trust\? This cannot be undone\. /,
+  );
   await verifier.close();
 });
 

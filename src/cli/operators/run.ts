@@ -82,8 +82,11 @@ async function erase({ settings: { number, yes }, verifier, customer, input }: A
   const of = { ...customer, phone_number: number };
   if (!yes) {
     const { length } = await verifier.history({ ...of, limit: 1_000 });
-    const found = length === 0 ? "no authentication is stored" : `${countOf(length, "authentication")} will be deleted`;
-    const answer = await input.ask(`Erase ${number}: ${found}, with the number's history and trust. This cannot be undone. Type yes to continue: `);
+    const question =
+      length === 0
+        ? `No authentication of ${number} is stored. Erase what remains of its history and trust?`
+        : `Erase ${number}: ${countOf(length, "authentication")} will be deleted, with the number's history and trust.`;
+    const answer = await input.ask(`${question} This cannot be undone. Type yes to continue: `);
     if (answer === undefined) throw new Error("nothing was erased: there is no terminal to ask. Add --yes to erase without a question");
     if (answer.trim().toLowerCase() !== "yes") return { data: { phone_number: number, erased: 0, declined: true }, text: "Nothing was erased.\n", done: false };
   }
