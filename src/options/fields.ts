@@ -22,12 +22,13 @@ export const seconds = () => above0Seconds().max(year, tooLong);
 export const secondsOrNone = () => time().min(0, "must be 0 or more").max(year, tooLong);
 export const secondsUpTo = (most: number, words = String(most)) =>
   above0Seconds().max(most, { error: ({ input }) => `is in seconds, and must be at most ${words}; ${unlessMilliseconds(Number(input))}` });
-export const interval = () => above0Seconds().max(86_400, "must be at most a day, in seconds").superRefine(checkedBy(intervalError));
+export const interval = () => above0Seconds().superRefine(checkedBy(intervalError));
 /** Seconds in, milliseconds out. */
 export const duration = (byDefault: number, schema = seconds()) => schema.default(byDefault).transform(milliseconds);
 
 /** Thousands of seconds that are not half-hours are unlikely to be meant. */
 function intervalError(given: number): string | undefined {
+  if (given > 86_400) return `must be at most a day, and is in seconds: ${given} of them are ${Math.round(given / 3600)} hours; ${unlessMilliseconds(given)}`;
   if (given % 1000 !== 0 || given % 1800 === 0) return undefined;
   return `is in seconds: ${given} of them are ${Math.round(given / 60)} minutes; ${unlessMilliseconds(given)}`;
 }

@@ -50,6 +50,10 @@ describe("options that look right and are not", () => {
     [{ sendTimeout: 5_000 }, "sendTimeout is in seconds, and must be at most 600; say 5 if you meant milliseconds"],
     [{ storeTimeout: 2_000 }, "storeTimeout is in seconds, and must be at most 600; say 2 if you meant milliseconds"],
     [{ lookupTimeout: 2_000 }, "lookupTimeout is in seconds, and must be at most 600; say 2 if you meant milliseconds"],
+    [
+      { callbacks: { pollInterval: 100_000 } },
+      "callbacks.pollInterval must be at most a day, and is in seconds: 100000 of them are 28 hours; say 100 if you meant milliseconds",
+    ],
     [{ callbacks: { pollInterval: 5_000 } }, "callbacks.pollInterval is in seconds: 5000 of them are 83 minutes; say 5 if you meant milliseconds"],
     [{ lists: { refresh: 30_000 } }, "lists.refresh is in seconds: 30000 of them are 500 minutes; say 30 if you meant milliseconds"],
     [
