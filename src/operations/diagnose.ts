@@ -161,7 +161,7 @@ function storeChecks({ ok, store, callbacks }: Ping, { context: { settings } }: 
 async function credentialChecks({ context: { clock }, sender }: Examined): Promise<Check[]> {
   const { verify } = sender;
   const about = "sender";
-  if (verify === undefined) return [[true, "note", about, "this sender has no harmless call, so its credentials were not tried", "send yourself one message"]];
+  if (verify === undefined) return [[true, "note", about, "this sender cannot check its credentials without sending", "send yourself one message"]];
   const abort = new AbortController();
   let words: readonly CredentialCheck[];
   try {
@@ -170,10 +170,22 @@ async function credentialChecks({ context: { clock }, sender }: Examined): Promi
     abort.abort();
     return [[true, "note", about, "the carrier did not respond in time, so its credentials were not tried", "try again"]];
   }
-  return words.flatMap(({ name, credentials, reason = "no reason given" }): Check[] => [
-    [credentials === "rejected", "fault", about, `${name} rejects the credentials (${reason})`, `copy them from ${name}'s console again`],
-    [credentials === "unknown", "note", about, `${name} did not say whether the credentials are valid (${reason})`, "send yourself one message"],
-  ]);
+  return words.flatMap(({ name, credentials, reason }): Check[] => {
+    const unknown =
+      reason === undefined
+        ? `${name}: its sender cannot check its credentials without sending`
+        : `${name} did not say whether the credentials are valid (${reason})`;
+    return [
+      [
+        credentials === "rejected",
+        "fault",
+        about,
+        `${name} rejects the credentials (${reason ?? "no reason given"})`,
+        `copy them from ${name}'s console again`,
+      ],
+      [credentials === "unknown", "note", about, unknown, "send yourself one message"],
+    ];
+  });
 }
 
 function senderChecks({ sender: { sendsNothing = [] } }: Examined, development: "fault" | "note"): Check[] {

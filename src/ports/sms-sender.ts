@@ -201,7 +201,7 @@ export interface CredentialCheck {
   /** Name of the route or carrier. */
   readonly name: string;
   readonly credentials: "accepted" | "rejected" | "unknown";
-  /** The reason, without secrets, for example `HTTP 401`. */
+  /** The reason, without secrets, for example `HTTP 401`. Absent with `unknown`: no call checks them without sending. */
   readonly reason?: string;
 }
 

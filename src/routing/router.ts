@@ -207,7 +207,8 @@ export function router(options: RouterOptions): Router {
     async verify(context) {
       const words = await Promise.all(
         routes.map(async ({ name, sender }): Promise<readonly CredentialCheck[]> => {
-          const own = (await sender.verify?.(context).catch(() => undefined)) ?? [{ name, credentials: "unknown", reason: "it has no harmless call" }];
+          if (sender.verify === undefined) return [{ name: `route "${name}"`, credentials: "unknown" }];
+          const own = await sender.verify(context).catch((): CredentialCheck[] => [{ name, credentials: "unknown", reason: "the check failed" }]);
           return own.map((word) => ({ ...word, name }));
         }),
       );

@@ -224,6 +224,13 @@ describe("diagnose", () => {
     expect((await setUp({ sender }).verifier.diagnose({ production: false })).find(({ about }) => about === "sender")?.level).toBe("note");
   });
 
+  it("a route whose sender has no call that checks its credentials", async () => {
+    const sender = router({ routes: [{ name: "a", sender: { send: async () => ({ outcome: "accepted" }) } }] });
+    expect(await found({ sender }, "sender")).toMatchObject([
+      { level: "note", message: 'route "a": its sender cannot check its credentials without sending', fix: "send yourself one message" },
+    ]);
+  });
+
   it("countries that no route serves", async () => {
     const route = (name: string, countries: NonNullable<RouteOptions["countries"]>) => ({ name, countries, sender: inboxSender() });
     const sender = router({ routes: [{ name: "inner", sender: router({ routes: [route("a", ["FR"])] }) }, route("b", ["BE"])] });

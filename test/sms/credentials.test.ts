@@ -132,7 +132,7 @@ it("a router asks each route's sender, and names the routes", async () => {
   });
   expect(await verify(sender)).toEqual([
     { name: "first", credentials: "rejected", reason: "HTTP 401" },
-    { name: "second", credentials: "unknown", reason: "it has no harmless call" },
-    { name: "third", credentials: "unknown", reason: "it has no harmless call" },
+    { name: 'route "second"', credentials: "unknown" },
+    { name: "third", credentials: "unknown", reason: "the check failed" },
   ]);
 });
