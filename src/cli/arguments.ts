@@ -1,4 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
+import { nearest } from "../options/nearest.js";
 
 /** Reads the arguments after a command. Throws a `TypeError` that names the invalid one. `most`: how many may be no options. */
 export function parse<Options extends NonNullable<ParseArgsConfig["options"]>>(command: string, args: readonly string[], options: Options, most: number) {
@@ -17,17 +18,8 @@ export function parse<Options extends NonNullable<ParseArgsConfig["options"]>>(c
 }
 
 function suggestion(name: string, names: readonly string[]): string {
-  const nearest = names.find((one) => isWithin(1, name, one)) ?? names.find((one) => isWithin(2, name, one));
-  return nearest === undefined ? `its options are ${names.map((one) => `--${one}`).join(", ")}` : `did you mean --${nearest}?`;
-}
-
-/** Whether so many letters inserted, deleted or replaced make one word of the other. */
-function isWithin(edits: number, one: string, other: string): boolean {
-  if (edits < 0) return false;
-  if (one === "" || other === "") return one.length + other.length <= edits;
-  const [rest, otherRest] = [one.slice(1), other.slice(1)];
-  if (one[0] === other[0]) return isWithin(edits, rest, otherRest);
-  return isWithin(edits - 1, rest, otherRest) || isWithin(edits - 1, rest, other) || isWithin(edits - 1, one, otherRest);
+  const meant = nearest(name, names);
+  return meant === undefined ? `its options are ${names.map((one) => `--${one}`).join(", ")}` : `did you mean --${meant}?`;
 }
 
 /** Reads an integer option. Throws a `TypeError` that names the option. */

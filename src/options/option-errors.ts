@@ -1,6 +1,6 @@
 import type * as z from "zod";
-import { nearest } from "../core/nearest.js";
 import { VerifierError } from "../errors.js";
+import { nearest } from "./nearest.js";
 
 /** Returns the options as their schema reads them. `root`: what they belong to. Throws `invalid_options`. */
 export function parse<S extends z.ZodType>(schema: S, value: unknown, ...root: readonly string[]): z.output<S> {

@@ -1,0 +1,13 @@
+import { expect, it } from "vitest";
+import { nearest } from "../../src/options/nearest.js";
+
+it.each([
+  ["polcy", "policy"],
+  ["prot", "port"],
+  ["POLICY", "policy"],
+  ["policies", undefined],
+  ["po", undefined],
+  ["x", undefined],
+])("%s means %s", (given, meant) => {
+  expect(nearest(given, ["host", "policy", "port"])).toBe(meant);
+});
