@@ -1,8 +1,11 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
 import { nearest } from "../options/nearest.js";
 
+type OptionsConfig = NonNullable<ParseArgsConfig["options"]>;
+type Parsed<Options extends OptionsConfig> = Pick<ReturnType<typeof parseArgs<{ options: Options; allowPositionals: true }>>, "values" | "positionals">;
+
 /** Reads the arguments after a command. Throws a `TypeError` that names the invalid one. `most`: how many may be no options. */
-export function parse<Options extends NonNullable<ParseArgsConfig["options"]>>(command: string, args: readonly string[], options: Options, most: number) {
+export function parse<Options extends OptionsConfig>(command: string, args: readonly string[], options: Options, most: number): Parsed<Options> {
   // Not strict: Node's errors are for programmers, and a negative number is a value.
   const { values, positionals, tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true });
   for (const token of tokens) {
@@ -13,8 +16,7 @@ export function parse<Options extends NonNullable<ParseArgsConfig["options"]>>(c
     if (options[name]?.type === "string" && (value === undefined || (!inlineValue && /^-\D/.test(value)))) throw new TypeError(`${rawName} needs a value`);
   }
   if (positionals.length > most) throw new TypeError(`unexpected argument "${positionals[most]}"`);
-  type Strict = ReturnType<typeof parseArgs<{ options: Options; strict: true }>>;
-  return { values: values as Strict["values"], positionals };
+  return { values, positionals } as Parsed<Options>;
 }
 
 function suggestion(name: string, names: readonly string[]): string {
