@@ -240,8 +240,8 @@ describe("options: lists and challenge", () => {
     [{ lists: { safe: { ips: [] } } }, "lists.safe.ips is an unknown list key; allowed: numbers, cidrs, devices"],
     [{ lists: { block: { numbers: Array.from({ length: 13 }, () => "x") } } }, "lists.block has 3 more invalid entries"],
     [{ lists: { refresh: 0 } }, "lists.refresh must be more than 0"],
-    [{ lists: { refresh: 86_401 } }, "lists.refresh must be at most a day, in seconds"],
-    [{ challenge: {} }, "challenge must be a challenge, for example turnstileChallenge({ secret }): an object with the methods verify"],
+    [{ lists: { refresh: 86_401 } }, "lists.refresh must be at most a day, and is in seconds"],
+    [{ challenge: {} }, "challenge must be a challenge, for example turnstileChallenge({ secret }): an object with the method verify"],
     [{ challenge: () => true }, "challenge must be a challenge"],
   ])("a fault names the option's path and the fix: %j", (options, message) => {
     expect(() => read(options)).toThrow(message);
