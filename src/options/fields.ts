@@ -49,9 +49,11 @@ export function orUnready(message: string) {
   return { error: ({ input }: { readonly input?: unknown }) => message + unreadyWords(input) };
 }
 
+export const isVerifier = (value: unknown): boolean => typeof value === "object" && value !== null && "http" in value;
+
 /** Throws unless `verifier` is one. `owner`: the function that was called with it. */
 export function requireVerifier(owner: string, verifier: unknown): void {
-  if (typeof verifier === "object" && verifier !== null && "http" in verifier) return;
+  if (isVerifier(verifier)) return;
   throw new TypeError(`${owner}: the first argument must be the verifier that createVerifier returned${unreadyWords(verifier)}`);
 }
 

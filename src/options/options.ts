@@ -5,6 +5,7 @@ import { isCellRule } from "../domain/spam.js";
 import { VerifierError } from "../errors.js";
 import type { Customer } from "../ports/customers.js";
 import type { SmsSender } from "../ports/sms-sender.js";
+import { isVerifier } from "./fields.js";
 import { invalidOptions, optionErrors, parse, plainWords } from "./option-errors.js";
 import { policyErrors, ruleErrors } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
@@ -22,7 +23,7 @@ export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise)
     throw invalidOptions(["the options are a promise: await it first; the function of lazyVerifier must return the options themselves"]);
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that returns them"]);
-  if (typeof options === "object" && options !== null && "http" in options)
+  if (isVerifier(options))
     throw invalidOptions(["the options are a verifier: pass what it was made of; lazyVerifier takes a function that returns its options"]);
   const read = parse(schemas().Options, options);
   const problems = ruleErrors(read);
