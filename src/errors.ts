@@ -52,7 +52,7 @@ export class VerifierError extends Error {
 }
 
 /**
- * "Unknown, deleted and other customers' authentications cannot be told apart"
+ * "Unknown, deleted and other customers' authentications are indistinguishable"
  * (docs/contract.md#unknown-authentication).
  */
 export function unknownAuthentication(): VerifierError {

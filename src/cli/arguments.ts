@@ -4,7 +4,7 @@ import { nearest } from "../options/nearest.js";
 type OptionsConfig = NonNullable<ParseArgsConfig["options"]>;
 type Parsed<Options extends OptionsConfig> = Pick<ReturnType<typeof parseArgs<{ options: Options; allowPositionals: true }>>, "values" | "positionals">;
 
-/** Reads the arguments after a command. Throws a `TypeError` that names the invalid one. `most`: how many may be no options. */
+/** Reads the arguments after a command. Throws a `TypeError` that names the invalid one. `most`: how many positional arguments are allowed. */
 export function parse<Options extends OptionsConfig>(command: string, args: readonly string[], options: Options, most: number): Parsed<Options> {
   // Not strict: Node's errors are for programmers, and a negative number is a value.
   const { values, positionals, tokens } = parseArgs({ args: [...args], options, allowPositionals: true, strict: false, tokens: true });

@@ -157,7 +157,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         expect(handled(await lookup("+33612345678"))).toEqual({ phone_number: "+33612345678", country_code: "FR", line_type: "Mobile" });
       });
 
-      test("5: invalid_auth_uuid for an unknown and for another customer's authentication, which cannot be told apart", async () => {
+      test("5: invalid_auth_uuid for an unknown and for another customer's authentication, which are indistinguishable", async () => {
         const { authentication_uuid: id } = await create();
         const code = await codeFor(id);
         const { other } = service;

@@ -147,7 +147,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect(await retry(authentication_uuid)).toMatchObject({ status: "already_validated", remaining_retry: 0, next_retry_at: at(600) });
   });
 
-  it("unknown → 400: an id that never was, one of another customer and one that was forgotten cannot be told apart", async () => {
+  it("unknown → 400: an id that never was, one of another customer and one that was forgotten are indistinguishable", async () => {
     const mine = setUp();
     const theirs = setUp({ store: mine.store, clock: mine.clock });
     const { authentication_uuid } = await theirs.create();

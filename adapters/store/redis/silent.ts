@@ -8,7 +8,7 @@ export interface NodeRedisConnection {
 }
 
 /**
- * Reconnects a client of `redis` (node-redis) whose connection no longer answers: it waits without limit for the reply
+ * Reconnects a client of `redis` (node-redis) whose connection no longer responds: it waits without limit for the reply
  * to a command that it has sent, so that a connection lost without notice would fail every request from then on. A
  * `PING` is sent every second; if none is answered within `patience`, the client is destroyed and connected again.
  * Call it once, after `connect()`. It ends when you close the client, and keeps no process running.

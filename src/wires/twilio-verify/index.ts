@@ -126,7 +126,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
 
   const fetchOne = onVerification(async (target, call) => {
     const found = await verifications.get({ ...target, customer_uuid: call.caller }, { scope });
-    // One that no carrier accepted waits for a code until it expires, as its create and check say.
+    // One that no carrier accepted is pending until it expires, as create and check report it.
     const isOpen = found?.status === "expired" && found.expires_at > now();
     const status = found && (isOpen ? "pending" : statuses[found.status]);
     // A number names its open verification only.
