@@ -44,7 +44,7 @@ async function measure(): Promise<Row[]> {
     const [few = [], many = []] = times;
     const ratios = many.map((time, turn) => time / (few[turn] as number));
     const { rows } = await (places[0] as (typeof places)[0]).pool.query(
-      "select relname as name, round(100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1)) as hot from pg_stat_user_tables where relname in ('cell', 'record') order by 1",
+      "select relname as name, round(100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1)) as hot from pg_stat_user_tables where relname in ('sum', 'member', 'record') order by 1",
     );
     return [
       multiple("create, a million open × a thousand open", ratios, `${number(median(many))} ms against ${number(median(few))}`, { most: 1.3 }),
@@ -58,11 +58,10 @@ async function measure(): Promise<Row[]> {
 
 /** Open authentications as creates leave them, each with two windows of its own. */
 async function fill(pool: Pool, open: number): Promise<void> {
-  const customer = Buffer.from(customer_uuid.replaceAll("-", ""), "hex").toString("base64url");
   const ends = "(extract(epoch from now()) / 60)::integer + 1440";
-  await pool.query(`insert into phoneproof.record (key, ends, keep_until, tokens, data)
-    select '${customer}' || left(md5(i::text), 22), ${ends}, 0, array['keSiedEp_6s'], repeat('d', 150) from generate_series(1, ${open}) i`);
-  await pool.query(`insert into phoneproof.cell (name, ends, place, at, members)
-    select '.${customer}:' || kind || ':' || left(md5(i::text), 16), ${ends}, 1, array[3591006281620], array[md5(i::text)] from generate_series(1, ${open}) i, unnest(array['n', 'd']) kind`);
-  await pool.query("vacuum analyze phoneproof.record, phoneproof.cell");
+  await pool.query(`insert into phoneproof.record (customer, id, tokens, data, keep_until, ends)
+    select '${customer_uuid}', gen_random_uuid(), array['keSiedEp_6s'], repeat('d', 150), 0, ${ends} from generate_series(1, ${open}) i`);
+  await pool.query(`insert into phoneproof.member (name, member, at, added_by, ends)
+    select '${customer_uuid}:' || kind || ':' || left(md5(i::text), 16), md5(i::text), 1795503140810, 'keSiedEp_6s', ${ends} from generate_series(1, ${open}) i, unnest(array['n', 'd']) kind`);
+  await pool.query("vacuum analyze phoneproof.record, phoneproof.member");
 }

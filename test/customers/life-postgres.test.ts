@@ -31,7 +31,7 @@ describe.runIf(server)("The life of a key over memory, Redis, MongoDB and Postgr
     const { key_id } = await verifier.customers.keys.issue({ customer_uuid, name: '{"a","b"}' });
     const far = (Date.now() + 49 * 365 * 86_400_000) / 60_000;
     const { rows } = await pool.query(
-      "select ends from phoneproof.record union all select ends from phoneproof.list union all select ends from phoneproof.value",
+      "select ends from phoneproof.record union all select ends from phoneproof.member union all select ends from phoneproof.value",
     );
     expect(rows.length, "the record, its place in the list and the key").toBeGreaterThanOrEqual(2);
     for (const { ends } of rows) expect(ends).toBeGreaterThan(far);

@@ -35,10 +35,14 @@ function ofServer(error: unknown): ServerError {
  */
 export function errorOf(error: unknown): Error {
   const { message, code } = ofServer(error);
-  const isOfValues = /^(2[23]|P0001)/.test(String(code));
-  const text = isOfValues ? "the server rejected a value" : String(message || "an error without a message").split("\n")[0];
+  const text = isOfValue({ code }) ? "the server rejected a value" : String(message || "an error without a message").split("\n")[0];
   const [, what] = meanings.find(([codes]) => codes.test(String(code))) ?? [];
   return Object.assign(new Error(`postgresStore: ${text}${code ? ` (${String(code)})` : ""}${what ? `: ${what}` : ""}`), code ? { code } : {});
+}
+
+/** Whether the server rejected a value. */
+export function isOfValue(error: unknown): boolean {
+  return /^(2[23]|P0001)/.test(String((error as { readonly code?: unknown }).code));
 }
 
 /** Whether the server rolled back the statement because of concurrent transactions. */

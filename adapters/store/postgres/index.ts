@@ -1,12 +1,13 @@
-import type { Store, StoredRecord } from "../../../src/ports/store.js";
+import type { Change, Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { refuseLarge } from "../../kit/store.js";
+import { batched } from "./batch.js";
 import { type PostgresJs, type PostgresPool, type RunQuery, recognise, rowsOf } from "./clients.js";
-import { lockOrder, minutes, parseRecord, resultOf, valuesOf } from "./commit.js";
-import { errorOf, isRolledBack } from "./errors.js";
+import { argumentOf, customerOf, isRead, minutes, type Outcome, ownerOf, parseRecord, resultOf } from "./commit.js";
+import { errorOf, isOfValue, isRolledBack } from "./errors.js";
 import { inspect } from "./inspect.js";
-import { clean, listName, numbers, original, recordKey, sumName, texts, windowName } from "./names.js";
-import { recordJson, schemaSql as sqlOf } from "./schema.js";
+import { recordJson, schemaSql as sqlOf, thisMinute } from "./schema.js";
+import { clean, original } from "./texts.js";
 
 export type { PostgresJs, PostgresPool, RunQuery } from "./clients.js";
 
@@ -80,7 +81,6 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   if (prepare !== undefined && typeof prepare !== "boolean") throw new TypeError("postgresStore: option `prepare` must be true or false");
   const run = recognise(options, prepare);
   const s = quoted(schema);
-  const commitText = `select ${s}.commit($1, $2, $3, $4, $5, $6, $7, $8, $9, $10) as it`;
   let sweptAt = Number.NEGATIVE_INFINITY;
 
   async function ask<Row>(text: string, values: (string | null)[] = []): Promise<readonly Row[]> {
@@ -108,38 +108,40 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     if (most >= sweepRows) sweptAt = Number.NEGATIVE_INFINITY;
   }
 
+  const commit = batched<Change, Outcome>(async (owner, changes) => {
+    const locked = changes.every(isRead) ? null : clean(owner);
+    return JSON.parse((await askOne(`select ${s}.commit($1, $2) as it`, [locked, JSON.stringify(changes.map(argumentOf))])) as string);
+  }, isOfValue);
+
   return {
     async find(customer, id): Promise<StoredRecord | undefined> {
-      const found = await askOne(`select ${recordJson}::text as it from ${s}.record r where r.key = $1::text`, [recordKey(customer, id)]);
-      return found === undefined ? undefined : parseRecord(found);
+      const text = `select ${recordJson}::text as it from ${s}.record r where r.customer = $1::text and r.id = $2::text`;
+      const found = await askOne(text, [clean(customer), clean(id)]);
+      return found === undefined ? undefined : parseRecord(JSON.parse(found));
     },
 
     async commit(change) {
       refuseLarge("postgresStore", "a record's data", change.record?.data);
-      const outcome = await askOne(commitText, valuesOf(change));
-      return resultOf(change, outcome as string);
+      return resultOf(change, await commit(ownerOf(change), change));
     },
 
     async members(window, limit): Promise<string[]> {
-      if (limit < 1) return [];
-      const limited = `select m.member, m.at from ${s}.cell c, unnest(c.members, c.at) with ordinality as m(member, at, place) where c.name = $1::text order by m.place desc limit $3::text::integer`;
-      const listed = `select l.member, l.at from ${s}.list l where l.name = $2::text order by l.at desc limit $3::text::integer`;
-      const text = `select m.member from ((${limited}) union all (${listed})) m order by m.at desc limit $3::text::integer`;
-      const rows = await ask<{ member: string }>(text, [windowName(window), listName(window), String(limit)]);
-      return [...new Set(rows.map(({ member }) => original(member)))];
+      const text = `select member as it from ${s}.member where name = $1::text order by at desc limit $2::text::integer`;
+      const rows = await ask<{ it: string }>(text, [clean(window), String(Math.max(0, limit))]);
+      return rows.map(({ it }) => original(it));
     },
 
     async tally(adds, reads): Promise<number[]> {
       if (adds.length + reads.length === 0) return [];
-      const added = new Map<string, { by: number; life: number }>();
-      for (const add of adds) {
-        const { by, life } = added.get(clean(add.counter)) ?? { by: 0, life: 0 };
-        added.set(clean(add.counter), { by: by + add.by, life: Math.max(life, minutes(add)) });
+      const added = new Map<string, { name: string; by: number; life: number }>();
+      for (const { counter, by, ...expiry } of adds) {
+        const name = clean(counter);
+        const before = added.get(name);
+        added.set(name, { name, by: by + (before?.by ?? 0), life: Math.max(minutes(expiry), before?.life ?? 0) });
       }
-      const names = lockOrder(added.keys());
-      const of = (what: "by" | "life") => numbers(names.map((name) => added.get(name)?.[what] ?? 0));
-      const counted = await askOne(`select ${s}.tally($1, $2, $3, $4) as it`, [texts(names), of("by"), of("life"), texts(reads.map(clean))]);
-      return counted === undefined ? [] : counted.split(",").map(Number);
+      // All processes lock counters in the same order.
+      const sorted = [...added.values()].sort((a, b) => (a.name < b.name ? -1 : 1));
+      return JSON.parse((await askOne(`select ${s}.tally($1, $2) as it`, [JSON.stringify(sorted), JSON.stringify(reads.map(clean))])) ?? "[]");
     },
 
     async lease(until, limit, leaseUntil): Promise<StoredRecord[]> {
@@ -149,7 +151,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
         askOne(`select ${s}.lease($1, $2, $3) as it`, [until, limit, leaseUntil].map(String)),
         sweep().catch(() => undefined),
       ]);
-      return leased === undefined ? [] : (JSON.parse(leased) as object[]).map(parseRecord);
+      return leased === undefined ? [] : (JSON.parse(leased) as StoredRecord[]).map(parseRecord);
     },
 
     async get(key): Promise<string | undefined> {
@@ -159,17 +161,21 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 
     async put(key, value, expiry): Promise<void> {
       refuseLarge("postgresStore", "a value", value);
-      const text = `insert into ${s}.value (key, value, ends) values ($1::text, $2::text, ceil(extract(epoch from now()) / 60)::integer + $3::text::integer) on conflict (key) do update set value = excluded.value, ends = excluded.ends`;
+      const text = `insert into ${s}.value (key, value, ends) values ($1::text, $2::text, ${thisMinute} + $3::text::integer) on conflict (key) do update set value = excluded.value, ends = excluded.ends`;
       await ask(text, [clean(key), clean(value), String(minutes(expiry) + 10)]);
     },
 
     async delete({ records = [], windows = [], sums = [], values = [] }): Promise<void> {
-      const cells = [...windows.map(windowName), ...sums.map(({ sum }) => sumName(sum))];
-      const all = [records.map(({ customer, id }) => recordKey(customer, id)), cells, windows.map(listName), values.map(clean)];
-      await ask(
-        `select ${s}.forget($1, $2, $3, $4) as it`,
-        all.map((names) => texts(lockOrder(names))),
-      );
+      const names = sums.map(({ sum }) => sum);
+      const customers = [...new Set([...records.map(({ customer }) => customer), ...[...windows, ...names].map(customerOf)])].sort();
+      const what = {
+        customers: customers.map(clean),
+        records: records.map(({ customer, id }) => ({ customer: clean(customer), id: clean(id) })),
+        windows: windows.map(clean),
+        sums: names.map(clean),
+        values: values.map(clean),
+      };
+      await ask(`select ${s}.forget($1) as it`, [JSON.stringify(what)]);
     },
 
     inspect: (until) => inspect(ask, s, until),

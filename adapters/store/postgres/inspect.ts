@@ -1,5 +1,4 @@
 import type { StoreInspection } from "../../../src/ports/store.js";
-import { texts } from "./names.js";
 import { partsOf, steps } from "./schema.js";
 
 type Ask = <Row>(text: string, values?: (string | null)[]) => Promise<readonly Row[]>;
@@ -35,7 +34,9 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
   else missing.push(...(await missingParts(ask, s)));
   const [counted] =
     usable && missing.length === 0
-      ? await ask<{ due: string }>(`select count(*)::text as due from (select from ${s}.wake where at <= $1::text::bigint limit 10000) w`, [String(until)])
+      ? await ask<{ due: string }>(`select count(*)::text as due from (select from ${s}.record where wake_at <= $1::text::bigint limit 10000) w`, [
+          String(until),
+        ])
       : [];
   return {
     kind: "postgresql",
@@ -51,12 +52,12 @@ async function missingParts(ask: Ask, s: string): Promise<string[]> {
   const parts = partsOf(s);
   const of = (kind: string) => [...parts.keys()].filter((part) => part.startsWith(kind)).map((part) => part.slice(kind.length + 1));
   const rows = await ask<{ part: string; right: string | null }>(
-    `select 'table ' || name as part, null as "right" from unnest($1::text::text[]) name where to_regclass('${s}.' || name) is null
-    union all select 'index ' || name, null from unnest($2::text::text[]) name where to_regclass('${s}.' || name) is null
-    union all select 'function ' || name, null from unnest($3::text::text[]) name where to_regproc('${s}.' || name) is null
-    union all select 'table ' || name, verb from unnest($1::text::text[]) name, unnest(array['select', 'insert', 'update', 'delete']) verb where not has_table_privilege(to_regclass('${s}.' || name), verb)
+    `select 'table ' || name as part, null as "right" from json_array_elements_text($1::text::json) name where to_regclass('${s}.' || name) is null
+    union all select 'index ' || name, null from json_array_elements_text($2::text::json) name where to_regclass('${s}.' || name) is null
+    union all select 'function ' || name, null from json_array_elements_text($3::text::json) name where to_regproc('${s}.' || name) is null
+    union all select 'table ' || name, verb from json_array_elements_text($1::text::json) name, unnest(array['select', 'insert', 'update', 'delete']) verb where not has_table_privilege(to_regclass('${s}.' || name), verb)
       and (name <> 'step' or verb = 'select')`,
-    [texts(of("table")), texts(of("index")), texts(of("function"))],
+    ["table", "index", "function"].map((kind) => JSON.stringify(of(kind))),
   );
   const missing = rows.map(({ part, right }) => {
     const [kind, name] = part.split(" ");

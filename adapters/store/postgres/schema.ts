@@ -1,266 +1,145 @@
-/**
- * `ends` is the minute, on the database's clock, after which a row may be deleted. It is raised rarely, and few other
- * changing columns are indexed, so updates are HOT.
- */
+/** `ends` is the minute, on the database's clock, after which a row may be deleted. A counter is part -1 of a sum. */
 const tables: Readonly<Record<string, string>> = {
   step: "number integer primary key, made timestamptz not null default now()",
-  record: 'key text collate "C" primary key, ends integer not null, keep_until bigint not null, tokens text[] not null, data text not null',
-  wake: 'key text collate "C" primary key, at bigint not null',
-  cell: 'name text collate "C" primary key, ends integer not null, place smallint not null, at bigint[] not null, held bigint[], kept integer[], members text[]',
-  list: 'name text collate "C", member text collate "C", at bigint not null, ends integer not null, primary key (name, member)',
-  counter: 'name text collate "C" primary key, ends integer not null, held bigint not null',
-  value: 'key text collate "C" primary key, ends integer not null, value text not null',
+  customer: 'name text collate "C" primary key, commits bigint not null',
+  record:
+    'customer text collate "C", id text collate "C", tokens text[] not null, data text not null, keep_until bigint not null, wake_at bigint, ends integer not null, primary key (customer, id)',
+  member: 'name text collate "C", member text collate "C", at bigint not null, added_by text, ends integer not null, primary key (name, member)',
+  sum: 'name text collate "C", part bigint, held bigint not null, ends integer not null, primary key (name, part)',
+  value: 'key text collate "C" primary key, value text not null, ends integer not null',
 };
 
-const ending = ["record", "cell", "list", "counter", "value"];
+const ending = ["record", "member", "sum", "value"];
 
 const indexes: Readonly<Record<string, string>> = {
-  wake_at: "wake (at)",
-  list_at: "list (name, at desc)",
+  record_wake: "record (wake_at) where wake_at is not null",
   ...Object.fromEntries(ending.map((table) => [`${table}_ends`, `${table} (ends)`])),
 };
 
 const settings = "fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autovacuum_analyze_scale_factor = 0.05, autovacuum_vacuum_cost_delay = 0";
 
-/** Plans are made once, when the tables may still be empty, and then reused. */
-const planned = "language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off";
+/** Plans are made once, when the tables may still be empty, and then reused. Compiling them costs more than it saves. */
+const planned = "language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off";
 
-const thisMinute = "ceil(extract(epoch from now()) / 60)::integer";
+export const thisMinute = "ceil(extract(epoch from now()) / 60)::integer";
 
-/** Builds a record as JSON. */
-export const recordJson = "json_build_object('key', r.key, 'tokens', r.tokens, 'data', r.data, 'keepUntil', r.keep_until)";
+/** Builds the row `r` of a record as JSON. */
+export const recordJson = "json_build_object('customer', r.customer, 'id', r.id, 'tokens', r.tokens, 'data', r.data, 'keepUntil', r.keep_until)";
 
-/*
- * Arguments of the functions. All are text, arrays as literals, so that no client or server has to look up their types.
+/** Claims on sums, and sums to read, as rows `k`. `since` and `top`: the parts after `since` count, up to `top`. */
+const sumsOf = (list: string) =>
+  `json_to_recordset(${list}) as k(place integer, name text, part bigint, since bigint, top bigint, weight bigint, low bigint, most bigint, life integer, counted boolean)`;
+
+/** Claims on members as rows `k`. `twin`: an earlier claim of the change adds the same member. */
+const membersOf = (list: string) =>
+  `json_to_recordset(${list}) as k(place integer, name text, member text, at bigint, since bigint, most integer, life integer, twin boolean, counted boolean)`;
+
+/**
+ * Arguments are JSON. A subquery per row, unlike a join, always uses the index.
  *
- * A cell is one row: a window with limits, or a sum.
- * - window: `at` is 2 × the time of each member, oldest first, plus 1 if the member's newest claim only moved it;
- *   `members` has the same order.
- * - sum: `at` is the part numbers, oldest first; `held` the total up to each part; `kept` the minute until which each
- *   part is kept.
- * - `place` is read only by the commit that writes it.
- *
- * `names` holds one name per claim: "#" starts a sum, "." a window with limits, "-" a list. `who` holds the member.
- * `claims` holds nine numbers per claim:
- * - 1 = place in the change; -1 for a claim that is taken back
- * - 2 = action: 0 none, 1 add, 2 take out, 3 take back
- * - 3 = sum: part. window, list: 2 × time
- * - 4 = sum: weight. window: 1 if the next claim has the same member
- * - 5 = sum: floor
- * - 6 = sum: newest part that no longer counts. window, list: 2 × time + 1
- * - 7 = sum: newest part that counts. window: number of members to keep. list: 1 to count it
- * - 8 = limit
- * - 9 = minutes to keep it
- *
- * `turns` holds the turn of each claim; 0 for claims on lists and claims without an action.
- * Turns run in order. Within a turn, cells are locked in the order given.
- *
- * `judge` returns the counts and the first refusal. In the usual case all claims are granted, and the statement that
- * makes them checks the limits itself.
+ * `commit` makes the changes of one customer, one after another. Updating the row of `customer` first lets one commit
+ * of a customer run at a time, so limits hold, and nothing deadlocks.
  */
-const functions = (s: string): Readonly<Record<string, string>> => ({
-  "refuse() returns bigint": `language plpgsql as $$
-begin
-  raise exception using errcode = 'PP001', message = 'refused';
-end $$`,
-
-  "judge(names text[], who text[], claims bigint[], is_done boolean, out counts text, out refusal text)": `${planned} stable as $$
-begin
-  select string_agg((j.others + j.itself)::text, ',' order by j.place),
-    (array_agg(j.place || ',' || j.others || coalesce(',' || case when j.is_sum then (
-      select min(p) from generate_series(j.time + 1, 2 * j.time - j.since + 1) p
-      where greatest(j.low, greatest(j.low, coalesce(j.held[width_bucket(p, j.at)], 0) - coalesce(j.held[width_bucket(p - j.time + j.since, j.at)], 0)) + j.weight) <= j.most
-    ) else (
-      select a >> 1 from unnest(j.at) with ordinality as m(a, i) where i is distinct from j.p order by i desc offset j.most - 1 limit 1
-    ) end, '') order by j.place) filter (where j.most < 9223372036854775807
-      and case when not j.is_sum then j.others >= j.most when is_done then j.others > j.most else greatest(j.low, greatest(j.low, j.others) + j.weight) > j.most end))[1]
-  into counts, refusal from (
-    select e.*, c.at, c.held, m.p, case e.kind
-      when '#' then coalesce(c.held[width_bucket(e.top, c.at)], 0) - coalesce(c.held[width_bucket(e.since, c.at)], 0)
-      when '.' then coalesce(cardinality(c.at) - width_bucket(e.since, c.at), 0) - coalesce((c.at[m.p] > e.since)::integer, 0)
-      else case when e.top = 1 then (select count(*) from ${s}.list l where l.name = e.name and l.at > e.since) else 0 end end as others,
-      coalesce((c.at[m.p] > e.since)::integer, 0) as itself
-    from (
-      select u.name, u.member, left(u.name, 1) as kind, left(u.name, 1) = '#' as is_sum, claims[k * 9 - 8] as place, claims[k * 9 - 6] as time, claims[k * 9 - 5] as weight,
-        claims[k * 9 - 4] as low, claims[k * 9 - 3] as since, claims[k * 9 - 2] as top, claims[k * 9 - 1] as most
-      from unnest(names, who) with ordinality as u(name, member, k) where claims[k * 9 - 8] >= 0
-    ) e
-    left join lateral (select * from ${s}.cell x where x.name = e.name limit 1) c on true
-    left join lateral (select array_position(c.members, e.member) as p) m on true
-  ) j;
-end $$`,
-
-  "change(inout at bigint[], inout held bigint[], inout kept integer[], inout members text[], who text, claim bigint[], next bigint[], this_minute integer, ending integer)": `language plpgsql immutable as $$
+function functions(s: string): Readonly<Record<string, string>> {
+  const held = (since: string, top: string) =>
+    `(select coalesce(sum(x.held), 0)::bigint from ${s}.sum x where x.name = k.name and x.part > ${since} and x.part <= ${top})`;
+  const raised = (held: string) => `greatest(k.low, greatest(k.low, ${held}) + k.weight)`;
+  const newer = `(select count(*) from ${s}.member x where x.name = k.name and x.at > k.since`;
+  const add = `on conflict (name, part) do update set held = x.held + excluded.held, ends = greatest(x.ends, excluded.ends)`;
+  const names = (list: string) => `any (array(select json_array_elements_text(what::json -> '${list}')))`;
+  const lock = `on conflict (name) do update set commits = x.commits + 1`;
+  return {
+    "commit(owner text, changes text) returns text": `${planned} as $$
 declare
-  time bigint := claim[3];
-  pos integer;
-  total bigint;
-  added bigint;
-  cut integer;
+  c record;
+  r record;
+  refusal json;
+  counts json;
+  landed boolean;
+  results json[];
+  this_minute integer := ${thisMinute} + 10;
 begin
-  if members is null then
-    total := coalesce(held[width_bucket(claim[7], at)], 0) - coalesce(held[width_bucket(claim[6], at)], 0);
-    added := greatest(claim[5], greatest(claim[5], total) + claim[4]) - total;
-    pos := width_bucket(time, at);
-    if at[pos] is distinct from time then
-      if claim[2] = 3 then return; end if;
-      cut := case when kept[1] < this_minute then (select least(coalesce(min(i) - 1, pos), pos) from unnest(kept) with ordinality as k(u, i) where u >= this_minute) else 0 end;
-      held := array(select h - coalesce(held[cut], 0) from unnest(held[cut + 1 : pos]) h) || (coalesce(held[pos], 0) - coalesce(held[cut], 0)) || array(select h - coalesce(held[cut], 0) from unnest(held[pos + 1 :]) h);
-      at := at[cut + 1 : pos] || time || at[pos + 1 :];
-      kept := kept[cut + 1 : pos] || ending || kept[pos + 1 :];
-      pos := pos - cut + 1;
+  if owner is not null then
+    insert into ${s}.customer as x values (owner, 1) ${lock};
+  end if;
+  for c in select * from json_to_recordset(changes::json) as x(id text, tokens text[], data text, keep_until bigint, wake_at bigint, keeps_wake boolean, life integer, expected text,
+    revoked text, sums json, members json, outs json, undone_sums json, undone_members json, counted boolean) loop
+    select * into r from ${s}.record x where x.customer = owner and x.id = c.id;
+    landed := coalesce(c.tokens[1] = any (r.tokens), false);
+    if not landed then
+      if c.id is not null and r.tokens[1] is distinct from c.expected then
+        results := results || json_build_object('current', case when r.id is not null then ${recordJson} end);
+        continue;
+      end if;
+      select json_strip_nulls(json_build_object('refusedBy', j.place, 'count', j.held, 'roomPart', j.room_part, 'roomSince', j.room_since)) into refusal from (
+        select k.place, h.held, null::bigint as room_since,
+          (select min(p) from generate_series(k.part + 1, 2 * k.part - k.since + 1) p where ${raised(held("p - k.part + k.since", "p"))} <= k.most) as room_part
+        from ${sumsOf("c.sums")}, lateral (select ${held("k.since", "k.top")} as held) h where k.most is not null and ${raised("h.held")} > k.most
+        union all
+        select k.place, h.held, (select x.at from ${s}.member x where x.name = k.name and x.member <> k.member order by x.at desc offset k.most - 1 limit 1), null
+        from ${membersOf("c.members")}, lateral (select ${newer} and x.member <> k.member) as held) h where h.held >= k.most
+      ) j order by j.place limit 1;
+      if found then
+        results := results || refusal;
+        continue;
+      end if;
+      insert into ${s}.sum as x select k.name, k.part, case when k.low is null then k.weight else ${raised("h.held")} - h.held end, this_minute + k.life
+      from ${sumsOf("c.sums")}, lateral (select case when k.low is not null then ${held("k.since", "k.top")} end as held) h where k.weight <> 0 or k.low is not null ${add};
+      insert into ${s}.member as x select k.name, k.member, k.at, c.tokens[1], this_minute + k.life from ${membersOf("c.members")} where k.twin is null
+      on conflict (name, member) do update set at = greatest(x.at, excluded.at), ends = greatest(x.ends, excluded.ends), added_by = case when x.added_by = excluded.added_by then x.added_by end;
+      if c.outs is not null then
+        delete from ${s}.member x where x.ctid = any (array(select (select x.ctid from ${s}.member x where x.name = k.name and x.member = k.member and x.at = k.at) from ${membersOf("c.outs")}));
+      end if;
+      if c.revoked = any (r.tokens) then
+        insert into ${s}.sum as x select k.name, k.part, k.weight, this_minute + k.life from ${sumsOf("c.undone_sums")} ${add};
+        delete from ${s}.member x where x.ctid = any (array(select (select x.ctid from ${s}.member x where x.name = k.name and x.member = k.member and x.added_by = c.revoked) from ${membersOf("c.undone_members")}));
+      end if;
+      if c.id is not null then
+        insert into ${s}.record as x values (owner, c.id, c.tokens, c.data, c.keep_until, c.wake_at, this_minute + c.life) on conflict (customer, id) do update set tokens = c.tokens, data = c.data,
+          keep_until = c.keep_until, wake_at = case when c.keeps_wake then x.wake_at else c.wake_at end, ends = greatest(x.ends, excluded.ends);
+      end if;
     end if;
-    held := held[: pos - 1] || array(select h + added from unnest(held[pos :]) h);
-    kept[pos] := greatest(kept[pos], ending);
-    if total + added > claim[8] then perform ${s}.refuse(); end if;
-    return;
-  end if;
-  pos := array_position(members, who);
-  if claim[2] = 1 and (cardinality(at) - width_bucket(claim[6], at) - coalesce((at[pos] > claim[6])::integer, 0) >= claim[8]
-    or claim[4] = 1 and cardinality(at) - width_bucket(next[6], at) - coalesce((at[pos] > next[6])::integer, 0) >= next[8]) then perform ${s}.refuse(); end if;
-  if pos is not null and (claim[2] = 1 or at[pos] = time or claim[2] = 2 and at[pos] = time + 1) then
-    if claim[2] = 1 then time := greatest(time, at[pos] / 2 * 2) + 1; end if;
-    at := at[: pos - 1] || at[pos + 1 :];
-    members := members[: pos - 1] || members[pos + 1 :];
-  end if;
-  if claim[2] = 1 then
-    pos := width_bucket(time, at);
-    cut := greatest(1, cardinality(at) + 2 - claim[7]);
-    at := (at[:pos] || time || at[pos + 1 :])[cut :];
-    members := (members[:pos] || who || members[pos + 1 :])[cut :];
-  end if;
-end $$`,
-
-  "commit(own text, own_tokens text, own_data text, own_numbers text, expected text, revoked text, all_names text, all_members text, all_claims text, all_turns text) returns text": `${planned} as $$
-declare
-  new_tokens text[] := own_tokens;
-  numbers bigint[] := own_numbers;
-  names text[] := all_names;
-  who text[] := all_members;
-  claims bigint[] := all_claims;
-  turns integer[] := all_turns;
-  this_minute integer := ${thisMinute};
-  ending integer := this_minute + numbers[2];
-  stored json;
-  before text[];
-  landed boolean := false;
-  back boolean := false;
-  counts text;
-  refusal text;
-begin
-  for tries in 1..8 loop
-    begin
-      if own is not null then
-        if revoked is not null then
-          select r.tokens into before from ${s}.record r where r.key = own for update;
-          back := coalesce(revoked = any (before), false);
-        end if;
-        if expected is null then
-          insert into ${s}.record as r (key, ends, keep_until, tokens, data) values (own, ending + numbers[2] / 8 + 10, numbers[1], new_tokens, own_data) on conflict (key) do nothing;
-        else
-          update ${s}.record r set tokens = new_tokens, data = own_data, keep_until = numbers[1], ends = case when r.ends >= ending then r.ends else ending + numbers[2] / 8 + 10 end
-          where r.key = own and r.tokens[1] = expected and not new_tokens[1] = any (r.tokens);
-        end if;
-        if not found then
-          select r.tokens, ${recordJson} into before, stored from ${s}.record r where r.key = own;
-          landed := coalesce(new_tokens[1] = any (before), false);
-          if not landed then return case when before is null then '-' else '=' || stored end; end if;
-        elsif numbers[3] >= 0 then
-          insert into ${s}.wake (key, at) values (own, numbers[3]) on conflict (key) do update set at = excluded.at;
-        elsif numbers[3] = -1 and expected is not null then
-          delete from ${s}.wake where key = own;
-        end if;
-      end if;
-      if not landed then
-        for turn in 1..coalesce(turns[cardinality(turns)], 0) loop
-          insert into ${s}.cell as c (name, ends, place, at, held, kept, members)
-          select e.name, e.ending, e.k, case when e.does = 1 then array[e.time] else '{}' end,
-            case when e.is_sum then case when e.does = 1 then array[greatest(e.low, greatest(e.low, 0) + claims[e.k * 9 - 5])] else '{}' end end,
-            case when e.is_sum then case when e.does = 1 then array[e.ending] else '{}' end end,
-            case when not e.is_sum then case when e.does = 1 then array[e.member] else '{}' end end
-          from (
-            select u.*, left(u.name, 1) = '#' as is_sum, claims[k * 9 - 7] as does, claims[k * 9 - 6] as time, claims[k * 9 - 4] as low, (this_minute + claims[k * 9] + claims[k * 9] / 8 + 10)::integer as ending
-            from unnest(names, who, turns) with ordinality as u(name, member, of_turn, k) where of_turn = turn offset 0
-          ) e
-          where e.does = 1 or (e.does = 2 or e.does = 3 and back) and exists (select from ${s}.cell o where o.name = e.name)
-          on conflict (name) do update set ends = case when c.ends >= this_minute + claims[excluded.place * 9] then c.ends else excluded.ends end, (at, held, kept, members) = (
-            select c.at, c.held[: cardinality(c.at) - 1] || (c.held[cardinality(c.at)] + case when t.later > t.most then ${s}.refuse() else t.later - t.total end),
-              case when c.kept[cardinality(c.at)] >= this_minute + claims[excluded.place * 9] then c.kept else c.kept[: cardinality(c.at) - 1] || excluded.ends end, null::text[]
-            from (
-              select t.total, t.most, greatest(t.low, greatest(t.low, t.total) + t.weight) as later
-              from (
-                select c.held[cardinality(c.at)] - coalesce(c.held[width_bucket(claims[excluded.place * 9 - 3], c.at)], 0) as total, claims[excluded.place * 9 - 5] as weight,
-                  claims[excluded.place * 9 - 4] as low, claims[excluded.place * 9 - 1] as most offset 0
-              ) t offset 0
-            ) t
-            where c.members is null and c.at[cardinality(c.at)] = excluded.at[1]
-            union all
-            select s.at, s.held, s.kept, s.members from ${s}.change(c.at, c.held, c.kept, c.members, who[excluded.place], claims[excluded.place * 9 - 8 : excluded.place * 9], claims[excluded.place * 9 + 1 : excluded.place * 9 + 9],
-              this_minute, excluded.ends) s
-            where c.members is not null or c.at[cardinality(c.at)] is distinct from excluded.at[1]
-          );
-        end loop;
-        if numbers[5] > 0 then
-          insert into ${s}.list as l (name, member, at, ends)
-          select e.name, e.member, claims[k * 9 - 6], this_minute + claims[k * 9] + claims[k * 9] / 8 + 10
-          from unnest(names, who) with ordinality as e(name, member, k) where left(e.name, 1) = '-' and claims[k * 9 - 7] = 1
-          on conflict (name, member) do update set at = greatest(l.at / 2 * 2, excluded.at) + 1, ends = greatest(l.ends, excluded.ends);
-          delete from ${s}.list l using unnest(names, who) with ordinality as e(name, member, k)
-          where l.name = e.name and l.member = e.member and case claims[k * 9 - 7] when 2 then l.at / 2 * 2 = claims[k * 9 - 6] when 3 then back and l.at = claims[k * 9 - 6] end;
-        end if;
-        if numbers[6] > 0 and exists (
-          select from unnest(names) with ordinality as e(name, k) left join lateral (select x.at, x.held from ${s}.cell x where x.name = e.name limit 1) c on true
-          where claims[k * 9 - 7] = 0 and claims[k * 9 - 1] < 9223372036854775807 and left(e.name, 1) = '#'
-            and coalesce(c.held[width_bucket(claims[k * 9 - 2], c.at)], 0) - coalesce(c.held[width_bucket(claims[k * 9 - 3], c.at)], 0) > claims[k * 9 - 1]
-        ) then perform ${s}.refuse(); end if;
-      end if;
-      if numbers[4] > 0 then
-        select j.counts, j.refusal into counts, refusal from ${s}.judge(names, who, claims, true) j;
-        if refusal is not null and not landed then perform ${s}.refuse(); end if;
-      end if;
-      return '+' || coalesce(counts, '');
-    exception when sqlstate 'PP001' then null;
-    end;
-    select j.refusal into refusal from ${s}.judge(names, who, claims, false) j;
-    if refusal is not null then return '!' || refusal; end if;
+    counts := null;
+    if c.counted then
+      select json_object_agg(j.place, j.held) into counts from (
+        select k.place, ${held("k.since", "k.top")} as held from ${sumsOf("c.sums")} where k.counted
+        union all
+        select k.place, ${newer}) from ${membersOf("c.members")} where k.counted
+      ) j;
+    end if;
+    results := results || json_build_object('counts', counts);
   end loop;
-  raise exception using errcode = '40001', message = 'refused by claims that were given back since';
+  return array_to_json(results);
 end $$`,
 
-  "lease(until text, most text, lease_until text) returns text": `${planned} as $$
+    "lease(until text, most text, lease_until text) returns text": `${planned} as $$
 declare
-  keys text[] := array(select w.key from ${s}.wake w where w.at <= until::bigint order by w.at limit most::integer for update skip locked);
+  leased text;
 begin
-  update ${s}.wake w set at = lease_until::bigint where w.key = any (keys);
-  return (select json_agg(${recordJson} order by l.place) from unnest(keys) with ordinality as l(key, place) join ${s}.record r on r.key = l.key);
+  with due as (select r.ctid as place, r.customer, r.id, r.wake_at from ${s}.record r where r.wake_at <= until::bigint order by r.wake_at limit most::integer for update skip locked),
+  moved as (update ${s}.record r set wake_at = lease_until::bigint where r.ctid = any (array(select place from due)) returning *)
+  select json_agg(${recordJson} order by (select due.wake_at from due where due.customer = r.customer and due.id = r.id)) into leased from moved r;
+  return leased;
 end $$`,
 
-  "tally(all_names text, all_adds text, all_lives text, all_reads text) returns text": `${planned} as $$
+    "tally(adds text, reads text) returns text": `${planned} as $$
 begin
-  insert into ${s}.counter as c (name, held, ends)
-  select a.name, a.held, ${thisMinute} + a.life + a.life / 8 + 10 from unnest(all_names::text[], all_adds::bigint[], all_lives::integer[]) as a(name, held, life)
-  on conflict (name) do update set held = c.held + excluded.held, ends = case when c.ends >= excluded.ends - (excluded.ends - ${thisMinute}) / 9 then c.ends else excluded.ends end;
-  return (select string_agg(coalesce(c.held, 0)::text, ',' order by k) from unnest(all_reads::text[]) with ordinality as r(name, k) left join lateral (select x.held from ${s}.counter x where x.name = r.name limit 1) c on true);
+  insert into ${s}.sum as x select k.name, -1, k.by, ${thisMinute} + k.life + 10 from json_to_recordset(adds::json) as k(name text, by bigint, life integer) ${add};
+  return (select json_agg(coalesce((select x.held from ${s}.sum x where x.name = k.name and x.part = -1), 0) order by place) from json_array_elements_text(reads::json) with ordinality as k(name, place));
 end $$`,
 
-  "forget(all_records text, all_cells text, all_lists text, all_keys text) returns text": `${planned} as $$
-declare
-  records text[] := all_records;
-  cells text[] := all_cells;
+    "forget(what text) returns text": `${planned} as $$
 begin
-  perform from unnest(records) with ordinality as k(key, place) join ${s}.record r on r.key = k.key order by k.place for update of r;
-  delete from ${s}.record r where r.key = any (records);
-  delete from ${s}.wake w where w.key = any (records);
-  perform from unnest(cells) with ordinality as k(name, place) join ${s}.cell c on c.name = k.name order by k.place for update of c;
-  delete from ${s}.cell c where c.name = any (cells);
-  delete from ${s}.list l where l.name = any (all_lists::text[]);
-  delete from ${s}.value v where v.key = any (all_keys::text[]);
+  insert into ${s}.customer as x select json_array_elements_text(what::json -> 'customers'), 1 ${lock};
+  delete from ${s}.record where ctid = any (array(select (select r.ctid from ${s}.record r where r.customer = k.customer and r.id = k.id) from json_to_recordset(what::json -> 'records') as k(customer text, id text)));
+  delete from ${s}.member where name = ${names("windows")};
+  delete from ${s}.sum where name = ${names("sums")} and part >= 0;
+  delete from ${s}.value where key = ${names("values")};
   return null;
 end $$`,
 
-  "sweep(rows text) returns text": `${planned} as $$
+    "sweep(rows text) returns text": `${planned} as $$
 declare
-  most integer := rows;
   gone integer;
   largest integer := 0;
 begin
@@ -268,14 +147,15 @@ ${ending
   .map(
     (
       table,
-    ) => `  with old as (delete from ${s}.${table} where ctid = any (array(select t.ctid from ${s}.${table} t where t.ends < ${thisMinute} order by t.ends limit most for update skip locked)) returning *)
-  ${table === "record" ? `, woken as (delete from ${s}.wake w using old where w.key = old.key)` : ""} select count(*) into gone from old;
+    ) => `  delete from ${s}.${table} where ctid = any (array(select t.ctid from ${s}.${table} t where t.ends < ${thisMinute} order by t.ends limit rows::integer for update skip locked));
+  get diagnostics gone = row_count;
   largest := greatest(largest, gone);`,
   )
   .join("\n")}
   return largest;
 end $$`,
-});
+  };
+}
 
 /** The contents of the schema `s` (a quoted name): "kind name", and the statement that creates it. */
 export function partsOf(s: string): ReadonlyMap<string, string> {
