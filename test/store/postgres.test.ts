@@ -163,6 +163,57 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     await close();
   });
 
+  describe("commits that come together", () => {
+    const customer = randomUUID();
+    const sum = (name: string) => ({ sum: `${customer}:${name}`, part: 1, parts: 3, weight: 1, ...expiry() });
+
+    it("of one customer share statements, each with its own result; one of another customer does not wait", async () => {
+      const { pool, close } = await newStore(server);
+      const owners: (string | null)[] = [];
+      const query = async (text: string, values: (string | null)[]) => {
+        if (text.includes(".commit(")) owners.push(values[0] as string | null);
+        return (await pool.query(text, values)).rows;
+      };
+      const store = postgresStore({ query });
+      const other = newRecord();
+      const all = await Promise.all([
+        ...Array.from({ length: 100 }, () => store.commit({ claims: [{ ...sum("together"), limit: 70 }] })),
+        store.commit({ record: other }),
+      ]);
+      expect(all.filter(({ done }) => done)).toHaveLength(71);
+      expect(all.flatMap((one) => (one.done ? (one.counts[0] ?? []) : []))).toEqual(Array.from({ length: 70 }, (_, at) => at + 1));
+      expect(owners).toEqual([customer, other.customer, customer, customer]);
+      await close();
+    });
+
+    it("one whose value the server rejects fails alone", async () => {
+      const { pool, store, close } = await newStore(server);
+      await pool.query("alter table phoneproof.record add constraint short check (length(data) < 5)");
+      const [first, ...others] = await Promise.allSettled([
+        store.commit({ claims: [sum("alone")] }),
+        store.commit({ claims: [sum("alone")] }),
+        store.commit({ claims: [sum("alone")], record: newRecord({ customer, data: "too long" }) }),
+        store.commit({ claims: [sum("alone")] }),
+      ]);
+      expect(first).toMatchObject({ value: { counts: [1] } });
+      expect(others).toMatchObject([{ value: { counts: [2] } }, { reason: { code: "23514" } }, { value: { counts: [3] } }]);
+      await close();
+    });
+
+    it("do not wait for a statement that hangs", async () => {
+      const { pool, close } = await newStore(server);
+      let asked = 0;
+      const store = postgresStore({
+        query: async (text, values) => (asked++ === 0 ? new Promise(() => undefined) : (await pool.query(text, values)).rows),
+      });
+      void store.commit({ claims: [sum("hangs")] });
+      const results = await Promise.all([store.commit({ claims: [sum("hangs")] }), store.commit({ claims: [sum("hangs")] })]);
+      expect([asked, results.map(({ done }) => done)]).toEqual([2, [true, true]]);
+      expect(await store.commit({ asks: [sum("hangs")] })).toEqual({ done: true, counts: [], asked: [2] });
+      await close();
+    });
+  });
+
   it("errors name neither values nor statements", async () => {
     const { pool, store, close } = await newStore(server);
     const secret = "+33612345678";

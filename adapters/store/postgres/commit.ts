@@ -1,4 +1,4 @@
-import type { Change, Claim, CommitResult, Expiry, StoredRecord, SumClaim } from "../../../src/ports/store.js";
+import type { Change, Claim, CommitResult, Expiry, StoredRecord, SumClaim, SumParts } from "../../../src/ports/store.js";
 import { clean, original } from "./texts.js";
 
 /** Minutes to keep something, up to 100 years. */
@@ -27,7 +27,7 @@ export function argumentOf({ claims = [], asks = [], record, expected, revoke, c
   const added = new Set<string>();
   for (const [place, claim] of claims.entries()) {
     const counted = counts === undefined || counts.includes(place) || undefined;
-    if ("sum" in claim) sums.push({ ...sumOf(claim), place, counted });
+    if ("sum" in claim) sums.push({ ...sumOf(claim, claim.weight), place, counted });
     else {
       const { window, member, now, since, limit, out } = claim;
       const key = JSON.stringify([window, member]);
@@ -37,8 +37,7 @@ export function argumentOf({ claims = [], asks = [], record, expected, revoke, c
       else added.add(key);
     }
   }
-  for (const [at, { sum, part, parts, ahead }] of asks.entries())
-    sums.push({ place: claims.length + at, name: clean(sum), since: part - parts, top: ahead ? part + 1 : part, weight: 0, counted: true });
+  for (const [at, ask] of asks.entries()) sums.push({ ...partsOf(ask), place: claims.length + at, weight: 0, counted: true });
   return {
     sums,
     members,
@@ -58,23 +57,18 @@ export function argumentOf({ claims = [], asks = [], record, expected, revoke, c
   };
 }
 
-function sumOf(claim: SumClaim): { readonly weight: number } {
-  const { sum, part, parts, ahead, weight, floor, limit } = claim;
-  return {
-    name: clean(sum),
-    part,
-    since: part - parts,
-    top: ahead ? part + 1 : part,
-    weight,
-    low: floor,
-    most: weight < 0 ? undefined : limit,
-    life: minutes(claim),
-  } as never;
+function sumOf(claim: SumClaim, weight: number): object {
+  const { part, floor, limit } = claim;
+  return { ...partsOf(claim), part, weight, low: floor, most: weight < 0 ? undefined : limit, life: minutes(claim) };
+}
+
+function partsOf({ sum, part, parts, ahead }: SumParts): object {
+  return { name: clean(sum), since: part - parts, top: ahead ? part + 1 : part };
 }
 
 function undone(claims: readonly Claim[]): object {
   return {
-    undone_sums: claims.flatMap((claim) => ("sum" in claim ? [{ ...sumOf(claim), weight: -claim.weight }] : [])),
+    undone_sums: claims.flatMap((claim) => ("sum" in claim ? [sumOf(claim, -claim.weight)] : [])),
     undone_members: claims.flatMap((claim) => ("sum" in claim || claim.out ? [] : [{ name: clean(claim.window), member: clean(claim.member) }])),
   };
 }
