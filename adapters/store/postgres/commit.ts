@@ -27,17 +27,17 @@ export function argumentOf({ claims = [], asks = [], record, expected, revoke, c
   const added = new Set<string>();
   for (const [place, claim] of claims.entries()) {
     const counted = counts === undefined || counts.includes(place) || undefined;
-    if ("sum" in claim) sums.push({ ...sumOf(claim, claim.weight), place, counted });
+    if ("sum" in claim) sums.push({ place, counted, ...sumOf(claim, claim.weight) });
     else {
       const { window, member, now, since, limit, out } = claim;
       const key = JSON.stringify([window, member]);
       const entry = { place, name: clean(window), member: clean(member), at: now, since, counted, life: minutes(claim) };
-      members.push({ ...entry, most: out ? undefined : limit, twin: out || added.has(key) || undefined });
+      members.push({ most: out ? undefined : limit, twin: out || added.has(key) || undefined, ...entry });
       if (out) outs.push(entry);
       else added.add(key);
     }
   }
-  for (const [at, ask] of asks.entries()) sums.push({ ...partsOf(ask), place: claims.length + at, weight: 0, counted: true });
+  for (const [at, ask] of asks.entries()) sums.push({ place: claims.length + at, weight: 0, counted: true, ...partsOf(ask) });
   return {
     sums,
     members,
@@ -59,7 +59,7 @@ export function argumentOf({ claims = [], asks = [], record, expected, revoke, c
 
 function sumOf(claim: SumClaim, weight: number): object {
   const { part, floor, limit } = claim;
-  return { ...partsOf(claim), part, weight, low: floor, most: weight < 0 ? undefined : limit, life: minutes(claim) };
+  return { part, weight, low: floor, most: weight < 0 ? undefined : limit, life: minutes(claim), ...partsOf(claim) };
 }
 
 function partsOf({ sum, part, parts, ahead }: SumParts): object {

@@ -49,25 +49,20 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
 
 /** Missing parts and rights of an existing schema, each with the statement that adds it. */
 async function missingParts(ask: Ask, s: string): Promise<string[]> {
-  const parts = partsOf(s);
-  const of = (kind: string) => [...parts.keys()].filter((part) => part.startsWith(kind)).map((part) => part.slice(kind.length + 1));
-  const rows = await ask<{ part: string; right: string | null }>(
-    `select 'table ' || name as part, null as "right" from json_array_elements_text($1::text::json) name where to_regclass('${s}.' || name) is null
-    union all select 'index ' || name, null from json_array_elements_text($2::text::json) name where to_regclass('${s}.' || name) is null
-    union all select 'function ' || name, null from json_array_elements_text($3::text::json) name where to_regproc('${s}.' || name) is null
-    union all select 'table ' || name, verb from json_array_elements_text($1::text::json) name, unnest(array['select', 'insert', 'update', 'delete']) verb where not has_table_privilege(to_regclass('${s}.' || name), verb)
-      and (name <> 'step' or verb = 'select')`,
-    ["table", "index", "function"].map((kind) => JSON.stringify(of(kind))),
-  );
-  const missing = rows.map(({ part, right }) => {
+  const parts = [...partsOf(s)].map(([part, sql]) => {
     const [kind, name] = part.split(" ");
-    if (right !== null) return `the right to ${right} in ${s}.${name} is missing: grant ${right} on ${s}.${name} to current_user`;
-    return `the ${kind} ${s}.${name} is missing: ${kind === "function" ? `run schemaSql() again as its owner, after delete from ${s}.step` : parts.get(part)}`;
+    return { kind, name, fix: kind === "function" ? `run schemaSql() again as its owner, after delete from ${s}.step` : sql };
   });
-  if (missing.length > 0) return missing;
+  const missing = await ask<{ it: string }>(
+    `with part as (select *, '${s}.' || name as whole from json_to_recordset($1::text::json) as p(kind text, name text, fix text))
+    select 'the ' || kind || ' ' || whole || ' is missing: ' || fix as it from part where case kind when 'function' then to_regproc(whole)::oid else to_regclass(whole)::oid end is null
+    union all select 'the right to ' || verb || ' in ' || whole || ' is missing: grant ' || verb || ' on ' || whole || ' to current_user'
+    from part, unnest(array['select', 'insert', 'update', 'delete']) verb where kind = 'table' and not has_table_privilege(to_regclass(whole), verb) and (name <> 'step' or verb = 'select')`,
+    [JSON.stringify(parts)],
+  );
+  if (missing.length > 0) return missing.map(({ it }) => it);
   const [step] = await ask<{ reached: number }>(`select coalesce(max(number), 0) as reached from ${s}.step`);
   const reached = Number(step?.reached);
-  return reached < steps.length
-    ? [`the schema ${s} is at step ${reached} of ${steps.length}: call await store.ensureSchema(), or run schemaSql() as its owner`]
-    : [];
+  if (reached >= steps.length) return [];
+  return [`the schema ${s} is at step ${reached} of ${steps.length}: call await store.ensureSchema(), or run schemaSql() as its owner`];
 }
