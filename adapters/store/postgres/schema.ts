@@ -77,7 +77,7 @@ begin
         from ${sumsOf("c.sums")}, lateral (select ${held("k.since", "k.top")} as held) h where k.most is not null and ${raised("h.held")} > k.most
         union all
         select k.place, h.held, (select x.at from ${s}.member x where x.name = k.name and x.member <> k.member order by x.at desc offset k.most - 1 limit 1), null
-        from ${membersOf("c.members")}, lateral (select ${newer} and x.member <> k.member) as held) h where h.held >= k.most
+        from ${membersOf("c.members")}, lateral (select ${newer} and x.member <> k.member) as held) h where k.most is not null and h.held >= k.most
       ) j order by j.place limit 1;
       if found then
         results := results || refusal;
