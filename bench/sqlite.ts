@@ -14,15 +14,15 @@ export async function bytesEach(): Promise<Row> {
     const pragma = (name: string) => Number((database.prepare(`PRAGMA ${name}`).get() as Record<string, number>)[name]);
     return pragma("page_count") * pragma("page_size");
   };
+  const { create, close } = createsOn(database);
   try {
-    const create = createsOn(database);
     for (let i = 0; i < 500; i++) await create();
     const before = size();
     const made = 5_000;
     for (let i = 0; i < made; i++) await create();
     return { figure: "bytes of the file a pending authentication, its windows, sums and indexes included", measured: number((size() - before) / made) };
   } finally {
-    database.close();
+    await close();
     remove();
   }
 }
@@ -30,21 +30,19 @@ export async function bytesEach(): Promise<Row> {
 /** A create of one customer, without a sync of the disk, where a thousand others are pending and where a million are. */
 export async function besideAMillion(): Promise<Row> {
   const folders = [1_000, 1_000_000].map((pending) => ({ pending, ...newFolder() }));
-  const databases: OwnHandle[] = [];
+  const creates: Creates[] = [];
   try {
-    const creates: (() => Promise<void>)[] = [];
     for (const { pending, file } of folders) {
       const database = openSqlite(file);
-      databases.push(database);
       await fill(database, pending);
-      const create = createsOn(database);
-      for (let i = 0; i < 1_000; i++) await create();
-      creates.push(create);
+      const filled = createsOn(database);
+      creates.push(filled);
+      for (let i = 0; i < 1_000; i++) await filled.create();
     }
     const times: number[][] = [];
     for (let round = 0; round < 9; round++)
       times.push(
-        await inTurns(creates, async (create) => {
+        await inTurns(creates, async ({ create }) => {
           const started = performance.now();
           for (let i = 0; i < 500; i++) await create();
           return (performance.now() - started) / 500;
@@ -54,7 +52,7 @@ export async function besideAMillion(): Promise<Row> {
     const ratios = times.map(([few = 1, many = 0]) => many / few);
     return multiple("a create where a million are pending × a thousand", ratios, `${number(many)} µs against ${number(few)} µs`, { most: 1.3 });
   } finally {
-    for (const database of databases) database.close();
+    for (const { close } of creates) await close();
     for (const { remove } of folders) remove();
   }
 }
@@ -70,13 +68,24 @@ const inShadow = Object.fromEntries(
   ["range", "crowd", "country", "newCountries", "address", "strangeNetwork", "signals"].map((rule) => [rule, { mode: "shadow" as const }]),
 );
 
-function createsOn(database: OwnHandle): () => Promise<void> {
+interface Creates {
+  create(): Promise<void>;
+  close(): Promise<void>;
+}
+
+function createsOn(database: OwnHandle): Creates {
   const verifier = benchVerifier(sqliteStore({ database, synchronous: "OFF" }), () => {}, {
     callbacks: { worker: false },
     policy: { spam: inShadow, limits: { perCustomer: [] } },
   });
   const next = visitors(3);
-  return async () => expect((await verifier.createAuthentication({ customer_uuid, ...next().fields })).status, "pending");
+  return {
+    create: async () => expect((await verifier.createAuthentication({ customer_uuid, ...next().fields })).status, "pending"),
+    async close() {
+      await verifier.close();
+      database.close();
+    },
+  };
 }
 
 /** Rows as creates leave them: a record, three members and four parts of sums each. */
