@@ -35,7 +35,7 @@ export function onlyOptions<Options>(
   if (options === undefined) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
   const names = Object.keys(known);
   if (typeof options !== "object" || options === null)
-    throw new TypeError(`${owner}: ${path === undefined ? "its options" : `option ${path}`} must be an object with any of these: ${names.join(", ")}. ${fix}.`);
+    throw new TypeError(`${owner}: ${path === undefined ? "its options" : `option ${path}`} must be an object with any of these: ${names.join(", ")}.`);
   for (const name of Object.keys(options))
     if (!names.includes(name)) {
       const option = path === undefined ? name : `${path}.${name}`;

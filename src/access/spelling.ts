@@ -8,7 +8,7 @@ const fields = new Set(
   [CreateAuthenticationRequest, CheckRequest, DeliverRequest, ConfirmRequest, HistoryRequest, StatsRequest].flatMap(({ shape }) => Object.keys(shape)),
 );
 const bare = (name: string) => name.replaceAll(/[^a-z]/gi, "").toLowerCase();
-const meant = new Map([...Array.from(fields, (field) => [bare(field), field] as const), ["ipaddress", "ip"] as const]);
+const meant = new Map([...Array.from(fields, (field) => [bare(field), field] as const), ["ipaddress", "ip"] as const, ["phone", "phone_number"] as const]);
 
 /** Options of calls, by what they are called among the fields. */
 const options = new Map([

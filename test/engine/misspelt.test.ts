@@ -6,6 +6,7 @@ const number = "+33612345678";
 it.each([
   ["createAuthentication", { phone_number: number, deviceId: "a-device" }, "deviceId is not a field of a request: say device_id."],
   ["createAuthentication", { phone_number: number, ipAddress: "192.0.2.7" }, "ipAddress is not a field of a request: say ip."],
+  ["createAuthentication", { phone: number }, "phone is not a field of a request: say phone_number."],
   ["createAuthentication", { phone_number: number, "Device-Type": "WEB" }, "Device-Type is not a field of a request: say device_type."],
   ["check", { authenticationUuid: "a", checkCode: "1" }, "authenticationUuid is not a field of a request: say authentication_uuid."],
   ["history", { phoneNumber: number }, "phoneNumber is not a field of a request: say phone_number."],
