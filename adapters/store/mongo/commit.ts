@@ -29,13 +29,13 @@ export async function commit({ state, endOf }: Opened, change: Change): Promise<
   const undone = () => added.map((entry) => entry.undo());
   const undo = () => sendAll(state, undone());
 
-  async function judge(): Promise<readonly Step[] | Refused | "landed"> {
+  async function judge(): Promise<readonly Step[] | Refused | { readonly done: true }> {
     const ids = adding.map(({ _id }) => _id).concat(key ?? []);
     // Conflicting writes may not have reached the majority yet.
     const found = await look(state, ids, local);
     const document = key && found(key);
     const current = document === undefined ? undefined : parseRecord(document);
-    if (current?.tokens.includes(token)) return "landed";
+    if (current?.tokens.includes(token)) return { done: true };
     const lost = { done: false, ...(current && { current }) } as const;
     if (record !== undefined && (current?.tokens[0] ?? null) !== expected) return lost;
     const steps: Step[] = [];
@@ -65,17 +65,16 @@ export async function commit({ state, endOf }: Opened, change: Change): Promise<
         if (tries === maxTries) return undo().then(() => Promise.reject(failed.error));
       }
       const verdict = await judge().catch((error) => undo().then(() => Promise.reject(error)));
-      if (verdict !== "landed" && !("done" in verdict)) {
-        steps = verdict;
-        continue;
+      if ("done" in verdict) {
+        await undo();
+        if (!verdict.done) return verdict;
+        const ids = giving.map(({ _id }) => _id);
+        const found = await look(state, ids, local);
+        const missing = giving.flatMap((entry) => (entry.isMissing(found(entry._id)) ? entry.sure() : []));
+        await sendAll(state, missing);
+        return false;
       }
-      await undo();
-      if (verdict !== "landed") return verdict;
-      const ids = giving.map(({ _id }) => _id);
-      const found = await look(state, ids, local);
-      const missing = giving.flatMap((entry) => (entry.isMissing(found(entry._id)) ? entry.sure() : []));
-      await sendAll(state, missing);
-      return false;
+      steps = verdict;
     }
   }
 

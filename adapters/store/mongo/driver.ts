@@ -31,10 +31,10 @@ export interface Opened extends Record<(typeof collectionNames)[number], MongoCo
 }
 
 /**
- * In milliseconds: how much longer than requested MongoDB keeps entries; the longest life, so that dates stay valid in
- * JavaScript; and the unit that ends are rounded up to, so that indexes are rarely written.
+ * In milliseconds: the longest life, so that dates stay valid in JavaScript; and the unit that ends are rounded up to,
+ * so that indexes are rarely written.
  */
-const [grace, longestLife, minute] = [10 * 60_000, 100 * 365 * 86_400_000, 60_000];
+const [longestLife, minute] = [100 * 365 * 86_400_000, 60_000];
 
 /** Maximum number of tries of a write whose documents others create or change at the same time. */
 export const maxTries = 16;
@@ -43,7 +43,7 @@ export const maxTries = 16;
 export class OldServer extends Error {}
 
 /** What the server reports about itself. */
-export async function sayHello(db: MongoDb): Promise<{ readonly deployment: "sharded" | "replica set" | "standalone"; readonly time: number | undefined }> {
+export async function sayHello(db: MongoDb) {
   const notFound = (error: { code?: unknown }) => (error.code === 59 ? { maxWireVersion: 0 } : Promise.reject(error));
   const { maxWireVersion, localTime, msg, setName } = (await db.command({ hello: 1 }).catch(notFound)) as Document;
   // The wire version of MongoDB 4.4, whose first two releases lack the command.
@@ -78,21 +78,14 @@ export async function open(db: MongoDb, prefix: string): Promise<Opened> {
   return { ...(collections as Omit<Opened, "endOf">), endOf: (expiry) => new Date(Math.ceil(endOf(expiry) / minute) * minute) };
 }
 
-/** The index on `expireAt`. */
-export const expiry = { key: { expireAt: 1 }, name: "expireAt", expireAfterSeconds: grace / 1000 };
-
 /**
  * The filter of a write that creates its document if missing. With `_id` alone, some servers report to both of two
  * racing writers that each created it.
  */
-export function made(_id: unknown): Document {
-  return { _id, expireAt: { $exists: true } };
-}
+export const made = (_id: unknown): Document => ({ _id, expireAt: { $exists: true } });
 
 /** An update that creates its document if missing, and fails if the document exists but does not match the filter. */
-export function upsert(filter: Document, update: Document | Document[]): Statement {
-  return { updateOne: { filter, update, upsert: true } };
-}
+export const upsert = (filter: Document, update: Document | Document[]): Statement => ({ updateOne: { filter, update, upsert: true } });
 
 /**
  * Sends statements and returns those that failed. In an ordered bulk write that is at most one: later statements are

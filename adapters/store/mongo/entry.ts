@@ -45,6 +45,4 @@ export interface Giving extends Entry {
 }
 
 /** The form of a token once another call of its commit relies on what was added under it: then no call undoes that. */
-export function reliedOn(token: string): string {
-  return `${token}+`;
-}
+export const reliedOn = (token: string): string => `${token}+`;

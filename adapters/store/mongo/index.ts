@@ -4,7 +4,7 @@ import { onlyOptions } from "../../kit/option-error.js";
 import { CorruptRecord, parseEach, refuseLarge } from "../../kit/store.js";
 import { commit } from "./commit.js";
 import { collectionNames, type Document, look, type MongoDb, made, OldServer, type Opened, open, sendAll, upsert, withoutValues } from "./driver.js";
-import { indexesOf, inspect } from "./inspect.js";
+import { indexes, inspect } from "./inspect.js";
 import { type Member, newerThan, type Window } from "./members.js";
 import { parseRecord, recordKey } from "./record.js";
 
@@ -120,11 +120,8 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
         const options = { sort: { wakeAt: 1 }, limit, batchSize: limit, projection: { wakeAt: 1 } };
         // The `_id` and `wakeAt` of each record: its update filters by both, so it skips a record that was moved since.
         const due = (await state.find({ wakeAt: { $lte: until } }, options).toArray()) as Document[];
-        const update = { $set: { wakeAt: leaseUntil, lease: ticket } };
-        await sendAll(
-          state,
-          due.map((filter) => ({ updateOne: { filter, update } })),
-        );
+        const moves = due.map((filter) => ({ updateOne: { filter, update: { $set: { wakeAt: leaseUntil, lease: ticket } } } }));
+        await sendAll(state, moves);
         const ids = due.map(({ _id }) => _id);
         const found = await look(state, ids);
         return ids.map(found).filter((document) => document?.["lease"] === ticket);
@@ -133,8 +130,8 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     },
 
     async get(key): Promise<string | undefined> {
-      const document = await reach(({ values }) => values.findOne({ _id: key }, {}));
-      return document === null ? undefined : (document as { value: string }).value;
+      const found = await reach(({ values }) => values.findOne({ _id: key }, {}) as Promise<{ value: string } | null>);
+      return found?.value;
     },
 
     async put(key, value, expiry): Promise<void> {
@@ -158,11 +155,9 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
 
     async ensureIndexes(): Promise<void> {
       for (const name of collectionNames) {
-        try {
-          await reach((opened) => opened[name].createIndexes(indexesOf(name) as never));
-        } catch (error) {
-          throw new Error(`${(error as Error).message} (creating the indexes of ${prefix}${name})`);
-        }
+        await reach((opened) => opened[name].createIndexes(indexes[name] as never)).catch((error) => {
+          throw new Error(`${error.message} (creating the indexes of ${prefix}${name})`);
+        });
       }
     },
   };

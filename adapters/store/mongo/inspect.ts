@@ -1,21 +1,22 @@
 import type { StoreInspection } from "../../../src/ports/store.js";
-import { collectionNames, type Document, expiry, type MongoCollection, type MongoDb, sayHello } from "./driver.js";
-import { listed } from "./members.js";
+import { collectionNames, type Document, type MongoCollection, type MongoDb, sayHello } from "./driver.js";
 
+/** The index that deletes what has expired, ten minutes late. */
+const expiry = { key: { expireAt: 1 }, name: "expireAt", expireAfterSeconds: 600 };
 /** The index that `lease` uses: it holds only the records that need work. */
 const wake = { key: { wakeAt: 1 }, name: "wakeAt", partialFilterExpression: { wakeAt: { $exists: true } } };
+/** The index for windows without limits. */
+const listed = { key: { "_id.window": 1, at: -1, "_id.member": 1 }, name: "listed", partialFilterExpression: { at: { $exists: true } } };
 
-/** The indexes that a collection should have. */
-export function indexesOf(collection: string): readonly { readonly name: string }[] {
-  return collection === "state" ? [wake, listed, expiry] : [expiry];
-}
+/** The indexes that each collection should have. */
+export const indexes = { state: [wake, listed, expiry], counters: [expiry], values: [expiry] };
 
 /** Reports on the server and the collections. */
 export async function inspect(db: MongoDb, prefix: string, state: MongoCollection, until: number): Promise<StoreInspection> {
   const due = state.aggregate([{ $match: { wakeAt: { $lte: until } } }, { $limit: 10_000 }, { $count: "due" }], {}).toArray() as Promise<{ due: number }[]>;
   const absent = collectionNames.map(async (name) => {
     const isBuilt = await indexesIn(db, prefix + name);
-    const others = indexesOf(name).filter((index) => isBuilt !== undefined && isBuilt.get(index.name) !== true);
+    const others = indexes[name].filter((index) => isBuilt !== undefined && isBuilt.get(index.name) !== true);
     return others.map((index) => `${prefix}${name}.${index.name}${isBuilt?.has(index.name) ? " (still being built)" : ""}`);
   });
   const [{ deployment, time }, [counted], ...lists] = await Promise.all([sayHello(db), due, ...absent]);

@@ -26,13 +26,8 @@ export interface Member {
 /** How many members a window keeps beyond its largest limit, and how many revoked tokens. */
 const [slack, keptRevoked] = [16, 16];
 
-/** The index for lists. */
-export const listed = { key: { "_id.window": 1, at: -1, "_id.member": 1 }, name: "listed", partialFilterExpression: { at: { $exists: true } } };
-
 /** The filter of a list's members that are newer than `since`. */
-export function newerThan(window: string, since = 0): Document {
-  return { "_id.window": window, at: { $gt: Math.max(0, since) } };
-}
+export const newerThan = (window: string, since = 0): Document => ({ "_id.window": window, at: { $gt: Math.max(0, since) } });
 
 /** Claims of one member in a window, for one or more lengths. */
 export function windowEntry(claims: readonly [Placed<MemberClaim>, ...Placed<MemberClaim>[]], token: string, end: Date): Adding {
@@ -40,10 +35,9 @@ export function windowEntry(claims: readonly [Placed<MemberClaim>, ...Placed<Mem
   const _id = { window };
   const most = Math.max(...claims.map(({ limit = 0 }) => limit)) + slack;
   const tokens = { $in: [token, reliedOn(token)] };
-  const full: Document = {};
-  for (const { since, limit = 0 } of claims.toSorted((a, b) => b.since - a.since)) full[`m.${limit - 1}.at`] = { $not: { $gt: since } };
+  const limits = claims.toSorted((a, b) => b.since - a.since).map(({ since, limit = 0 }) => [`m.${limit - 1}.at`, { $not: { $gt: since } }]);
   const m = { $each: [{ member, at: now, t: token }], $sort: { at: -1 }, $slice: most };
-  const blind = upsert({ _id, ...full, "m.member": { $ne: member }, r: { $ne: token } }, { $push: { m }, $max: { expireAt: end } });
+  const blind = upsert({ _id, ...Object.fromEntries(limits), "m.member": { $ne: member }, r: { $ne: token } }, { $push: { m }, $max: { expireAt: end } });
 
   /** For an existing member. It fails if the claim is rejected, because MongoDB does not allow changing `_id`. */
   function moving(): Statement {

@@ -3,21 +3,19 @@ import { CorruptRecord } from "../../kit/store.js";
 import { type Document, type Statement, upsert } from "./driver.js";
 
 /** The key of a record: the same `id` under two customers is two records, whatever characters they contain. */
-export function recordKey({ customer, id }: Pick<StoredRecord, "customer" | "id">): Document {
-  return { customer, id };
-}
+export const recordKey = ({ customer, id }: Pick<StoredRecord, "customer" | "id">): Document => ({ customer, id });
 
 /** Writes the record if the newest stored token is `expected`, else fails. */
 export function writeRecord(record: RecordWrite, expected: string | null, end: Date): Statement {
   const { tokens, data, keepUntil, wakeAt } = record;
   const _id = recordKey(record);
-  const fields = { tokens: [...tokens], data, keepUntil };
+  const $set = { tokens: [...tokens], data, keepUntil, ...(typeof wakeAt === "number" && { wakeAt }) };
   const $max = { expireAt: end };
-  if (expected === null) return upsert({ _id, expireAt: { $exists: false } }, { $set: { ...fields, ...(typeof wakeAt === "number" && { wakeAt }) }, $max });
-  const woken = typeof wakeAt === "number" ? { $set: { ...fields, wakeAt }, $unset: { lease: "" } } : { $set: fields, $unset: { wakeAt: "", lease: "" } };
+  if (expected === null) return upsert({ _id, expireAt: { $exists: false } }, { $set, $max });
+  const $unset = { lease: "", ...(wakeAt === undefined && { wakeAt: "" }) };
   // MongoDB does not allow changing `_id`: if no document matches, the statement fails without creating one.
-  const failing = { $setOnInsert: { _id: null }, $max };
-  return upsert({ _id, "tokens.0": expected, tokens: { $ne: tokens[0] } }, { ...(wakeAt === "unchanged" ? { $set: fields } : woken), ...failing });
+  const update = { $set, $max, ...(wakeAt !== "unchanged" && { $unset }), $setOnInsert: { _id: null } };
+  return upsert({ _id, "tokens.0": expected, tokens: { $ne: tokens[0] } }, update);
 }
 
 /** Returns the record, or an error that names it if the document is not one that `writeRecord` makes. */
