@@ -40,31 +40,22 @@ export type RedisClient = UpstashClient | NodeRedisClient | IoredisClient | Glid
 
 /** For an `@upstash/redis` client behind a wrapper. */
 export function fromUpstash(client: UpstashClient): RunScript {
-  return bySha(client.evalsha.bind(client), client.eval.bind(client));
+  return bySha((command, ...call) => client[command](...call));
 }
 
 /** For a node-redis client behind a wrapper; a cluster behind one also needs `cluster: true`. */
 export function fromNodeRedis(client: NodeRedisClient): RunScript {
-  return bySha(
-    (sha, keys, args) => client.evalSha(sha, { keys, arguments: args }),
-    (script, keys, args) => client.eval(script, { keys, arguments: args }),
-  );
+  return bySha((command, script, keys, args) => client[command === "evalsha" ? "evalSha" : command](script, { keys, arguments: args }));
 }
 
 /** For an ioredis client behind a wrapper; a cluster behind one also needs `cluster: true`. */
 export function fromIoredis(client: IoredisClient): RunScript {
-  return bySha(
-    (sha, keys, args) => client.evalsha(sha, keys.length, ...keys, ...args),
-    (script, keys, args) => client.eval(script, keys.length, ...keys, ...args),
-  );
+  return bySha((command, script, keys, args) => client[command](script, keys.length, ...keys, ...args));
 }
 
 /** For a Valkey GLIDE client behind a wrapper; a cluster behind one also needs `cluster: true`. */
 export function fromGlide(client: GlideClient): RunScript {
-  return bySha(
-    (sha, keys, args) => client.customCommand(["EVALSHA", sha, String(keys.length), ...keys, ...args]),
-    (script, keys, args) => client.customCommand(["EVAL", script, String(keys.length), ...keys, ...args]),
-  );
+  return bySha((command, script, keys, args) => client.customCommand([command.toUpperCase(), script, String(keys.length), ...keys, ...args]));
 }
 
 /** Recognises the client by its methods; throws a `TypeError` that names the option and the fix for an unknown one. */
@@ -92,12 +83,12 @@ const shas = new Map<string, string>();
  * Sends the script's SHA-1, and its text only to a server that does not have it yet: NOSCRIPT means that nothing was
  * run.
  */
-function bySha(evalsha: RunScript, byText: RunScript): RunScript {
+function bySha(send: (command: "evalsha" | "eval", ...call: Parameters<RunScript>) => Promise<unknown>): RunScript {
   return async (script, keys, args) => {
     const sha = shas.get(script) ?? createHash("sha1").update(script).digest("hex");
     shas.set(script, sha);
-    return evalsha(sha, keys, args).catch((error) => {
-      if (/NOSCRIPT|NoScriptError/.test(String(error))) return byText(script, keys, args);
+    return send("evalsha", sha, keys, args).catch((error) => {
+      if (/NOSCRIPT|NoScriptError/.test(String(error))) return send("eval", script, keys, args);
       throw error;
     });
   };
