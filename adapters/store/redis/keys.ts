@@ -1,6 +1,5 @@
 import { isUuid, packUuid, unpackUuid } from "../../kit/uuid.js";
 
-const beginsWithUuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}/;
 const nameOfRecord = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/;
 
 export type Keys = ReturnType<typeof keysUnder>;
@@ -8,8 +7,7 @@ export type Keys = ReturnType<typeof keysUnder>;
 /**
  * Names all keys of the store: `prefix{0}r…` is a record, `prefix{0}w` the wake index of shard 0, `prefix{t}…` a
  * counter, `prefix{}…` a value. Per customer: `prefix{customer}:…` is a list, `prefix{customer}.…` a window with
- * limits, `prefix{customer}#…#17` part 17 of a sum, `prefix{customer}!…` a ticket. (Older versions:
- * `prefix{customer}+…` for sums, and windows with limits under the names of lists.) `prefix` has no brace, so a key's
+ * limits, `prefix{customer}#…#17` part 17 of a sum, `prefix{customer}!…` a ticket. `prefix` has no brace, so a key's
  * first brace opens its hash tag.
  */
 export function keysUnder(prefix: string, shards: number) {
@@ -32,14 +30,11 @@ export function keysUnder(prefix: string, shards: number) {
   };
 }
 
-// What the keys of windows with limits, lists and parts of sums (followed by the part's number) add to the prefix of
-// `customer`, without spaces.
+// What the keys of lists, windows with limits and parts of sums (followed by the part's number) add to the prefix of
+// `customer`.
+export const listName = (list: string) => list.slice(customerOf(list).length);
 export const windowName = (window: string) => `.${listName(window)}`;
 export const partName = (sum: string) => `#${listName(sum)}#`;
-export function listName(list: string): string {
-  const rest = list.slice(customerOf(list).length);
-  return /[ %]/.test(rest) ? rest.replace(/[ %]/g, encodeURIComponent) : rest;
-}
 
 /** The customer in the name of a window or sum. */
 export function customerOf(name: string): string {
@@ -59,7 +54,7 @@ export function parseName(name: string): { readonly customer: string; readonly i
  */
 export function packMember(member: string): string {
   if (member === "" || /[ \n]/.test(member)) return `~=${member.replace(/[ \n%]/g, encodeURIComponent)}`;
-  if (beginsWithUuid.test(member)) return `~${packUuid(member.slice(0, 36))}${member.slice(36)}`;
+  if (isUuid(member.slice(0, 36))) return `~${packUuid(member.slice(0, 36))}${member.slice(36)}`;
   return member.startsWith("~") ? `~${member}` : member;
 }
 
