@@ -98,7 +98,7 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     }
     refuseLarge("redisStore", "a record's data", record.data);
     const outcome = await (cluster ? steps(change, record) : writeRecord(change, record));
-    return "stored" in outcome ? { done: false, current: parseRecord(record.customer, record.id, outcome.stored) } : outcome;
+    return "stored" in outcome ? { done: false, current: parseRecord(record, outcome.stored) } : outcome;
   };
 }
 

@@ -95,7 +95,7 @@ export function redisStore(options: RedisStoreOptions): Store {
       const reply = await ask(readScript, [keys.record(customer, id).record], []).catch((error) => {
         throw String(error).includes("WRONGTYPE") ? new CorruptRecord("redisStore", customer, id) : error;
       });
-      return reply === "-" ? undefined : parseRecord(customer, id, reply.slice(1));
+      return reply === "-" ? undefined : parseRecord({ customer, id }, reply.slice(1));
     },
 
     commit: commitOn(ask, keys, cluster),

@@ -1,4 +1,4 @@
-import type { Store, StoredRecord } from "../../../src/ports/store.js";
+import type { Store } from "../../../src/ports/store.js";
 import { parseEach } from "../../kit/store.js";
 import type { Ask } from "./commit.js";
 import { type Keys, parseName } from "./keys.js";
@@ -29,40 +29,28 @@ export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
     let shares = new Map(wakes.map((wake) => [wake, limit]));
     const errors: unknown[] = [];
     if (wakes.length > 1) {
-      const seen = await answersOf(
-        wakes.map(async (wake) => (await due(wake, until, limit, "")).map(([at]) => ({ wake, at: Number(at) }))),
-        errors,
-      );
+      const asked = wakes.map(async (wake) => (await due(wake, until, limit, "")).map(([at]) => ({ wake, at: Number(at) })));
+      const seen = await answersOf(asked, errors);
       shares = new Map();
       for (const { wake } of seen.sort((a, b) => a.at - b.at).slice(0, limit)) shares.set(wake, (shares.get(wake) ?? 0) + 1);
     }
-    const leased = await answersOf(
-      Array.from(shares, ([wake, share]) => due(wake, until, share, leaseUntil)),
-      errors,
-    );
+    const leases = Array.from(shares, ([wake, share]) => due(wake, until, share, leaseUntil));
+    const leased = await answersOf(leases, errors);
     leased.sort(([a], [b]) => Number(a) - Number(b));
-    return parseEach(leased, ([, name, text]) => recordOf(name, text), errors);
+    return parseEach(leased, ([, name, text]) => parseRecord(parseName(name), text), errors);
   };
-}
-
-function recordOf(name: string, text: string): StoredRecord {
-  const { customer, id } = parseName(name);
-  return parseRecord(customer, id, text);
 }
 
 /** The results that arrive within that time after the first; the errors of the others go to `errors`. */
 async function answersOf<T>(asked: readonly Promise<readonly T[]>[], errors: unknown[]): Promise<T[]> {
   let timer: ReturnType<typeof setTimeout> | undefined;
-  const late = Promise.any(asked).then(
-    () =>
-      new Promise<never>((_, reject) => {
-        const wait = (left: number): void => {
-          if (left === 0) reject(new Error("redisStore: a shard does not respond"));
-          else timer = setTimeout(wait, patience, left - 1);
-        };
-        wait(times);
-      }),
-  );
+  const late = Promise.any(asked).then(async () => {
+    const wait = (resolve: () => void) => {
+      timer = setTimeout(resolve, patience);
+    };
+    for (let left = times; left > 0; left--) await new Promise<void>(wait);
+    throw new Error("redisStore: a shard does not respond");
+  });
   late.catch(() => undefined);
   const settled = await Promise.allSettled(asked.map((one) => Promise.race([one, late])));
   clearTimeout(timer);

@@ -17,7 +17,7 @@ export function packToken(token: string | null | undefined): string {
 }
 
 /** Returns the record, or an error that names it if `text` is not from `packRecord`. */
-export function parseRecord(customer: string, id: string, text: string): StoredRecord {
+export function parseRecord({ customer, id }: Pick<StoredRecord, "customer" | "id">, text: string): StoredRecord {
   try {
     const [, tokens = "", end = "", data = ""] = packed.exec(text) as RegExpExecArray;
     const keepUntil = Number.parseInt(end, 36);
