@@ -14,8 +14,8 @@ export function keysUnder(prefix: string, shards: number) {
   return {
     /** The record, its wake index and its name in that; the two keys share a slot. */
     record(customer: string, id: string) {
-      // An id that is not a UUID is always in shard 0, whatever the number of shards.
-      const shard = `${prefix}{${shards > 1 && isUuid(id) ? hash(id) % shards : 0}}`;
+      // Eight digits of a UUID are random enough. An id that is none is always in shard 0, whatever the number of shards.
+      const shard = `${prefix}{${shards > 1 && isUuid(id) ? Number.parseInt(id.slice(0, 8), 16) % shards : 0}}`;
       const name = packUuid(customer) + packUuid(id);
       return { record: `${shard}r${name}`, wake: `${shard}w`, name };
     },
@@ -48,10 +48,7 @@ export function parseName(name: string): { readonly customer: string; readonly i
   return { customer: unpackUuid(customer), id: unpackUuid(id) };
 }
 
-/**
- * A member as stored in a window, without spaces or line breaks: a leading UUID is packed into a tilde and 22
- * characters.
- */
+/** A member as stored in a window, without spaces or line breaks; a leading UUID takes a tilde and 22 characters. */
 export function packMember(member: string): string {
   if (member === "" || /[ \n]/.test(member)) return `~=${member.replace(/[ \n%]/g, encodeURIComponent)}`;
   if (isUuid(member.slice(0, 36))) return `~${packUuid(member.slice(0, 36))}${member.slice(36)}`;
@@ -63,11 +60,4 @@ export function parseMember(packed: string): string {
   if (!packed.startsWith("~")) return packed;
   if (packed.startsWith("~=")) return decodeURIComponent(packed.slice(2));
   return packed.startsWith("~~") ? packed.slice(1) : unpackUuid(packed.slice(1, 23)) + packed.slice(23);
-}
-
-/** FNV-1a, 32 bits. */
-function hash(text: string): number {
-  let sum = 0x811c9dc5;
-  for (let at = 0; at < text.length; at++) sum = Math.imul(sum ^ text.charCodeAt(at), 0x01000193);
-  return sum >>> 0;
 }
