@@ -61,28 +61,23 @@ export function fromGlide(client: GlideClient): RunScript {
 /** Recognises the client by its methods; throws a `TypeError` that names the option and the fix for an unknown one. */
 export function recognise(client: unknown): { readonly run: RunScript; readonly cluster: boolean } {
   if (typeof client === "function") return { run: client as RunScript, cluster: false };
-  if (has(client, "customCommand")) return { run: fromGlide(client as GlideClient), cluster: has(client, "fcallWithRoute") };
-  if (has(client, "evalSha", "eval"))
-    return { run: fromNodeRedis(client as NodeRedisClient), cluster: (client as object & { masters?: unknown }).masters !== undefined };
-  if (has(client, "evalsha", "eval", "defineCommand"))
-    return { run: fromIoredis(client as IoredisClient), cluster: (client as IoredisClient).isCluster === true };
-  if (has(client, "evalsha", "eval", "createScript")) return { run: fromUpstash(client as UpstashClient), cluster: false };
+  if (has<GlideClient>(client, "customCommand")) return { run: fromGlide(client), cluster: has(client, "fcallWithRoute") };
+  if (has<NodeRedisClient & { masters?: unknown }>(client, "evalSha", "eval")) return { run: fromNodeRedis(client), cluster: client.masters !== undefined };
+  if (has<IoredisClient>(client, "evalsha", "eval", "defineCommand")) return { run: fromIoredis(client), cluster: client.isCluster === true };
+  if (has<UpstashClient>(client, "evalsha", "eval", "createScript")) return { run: fromUpstash(client), cluster: false };
   const fix = has(client, "then") ? "it is a promise: await it first" : "for a wrapped client use fromUpstash, fromNodeRedis, fromIoredis or fromGlide";
   throw new TypeError(
     `redisStore: option \`client\` is not a client of @upstash/redis, redis, ioredis or @valkey/valkey-glide, nor a function (script, keys, args) => Promise; ${fix}`,
   );
 }
 
-function has(client: unknown, ...methods: string[]): boolean {
+function has<T>(client: unknown, ...methods: string[]): client is T {
   return typeof client === "object" && client !== null && methods.every((method) => typeof (client as Record<string, unknown>)[method] === "function");
 }
 
 const shas = new Map<string, string>();
 
-/**
- * Sends the script's SHA-1, and its text only to a server that does not have it yet: NOSCRIPT means that nothing was
- * run.
- */
+/** Sends a script's SHA-1, and its text only to a server that lacks it: NOSCRIPT means that nothing was run. */
 function bySha(send: (command: "evalsha" | "eval", ...call: Parameters<RunScript>) => Promise<unknown>): RunScript {
   return async (script, keys, args) => {
     const sha = shas.get(script) ?? createHash("sha1").update(script).digest("hex");
