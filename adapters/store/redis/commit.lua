@@ -3,8 +3,7 @@
 --
 -- Record: a text with the prefix "w" if it has to wake, else "s".
 -- Part of a sum: a number.
--- List (a window without limits): a sorted set. A member's score is its time, plus ".5" if its newest claim only moved
--- it.
+-- List (a window without limits): a sorted set of members by time, plus 0.5 if the newest claim only moved a member.
 -- Window with limits: a text. First line: milliseconds to keep it, "/", number of members. Then one line per member,
 -- newest first: "+", or "=" if its newest claim only moved it; the time in 13 digits; a space; the member.
 -- Ticket: what was done under a token. "a" and a call: that call made its claims; "b": then it gave back; "x": blocked.
@@ -23,8 +22,7 @@
 --          Claim: "sum", the places of its oldest part, its newest part and the part to add to, the weight, the limit or
 --          false, the floor or false, milliseconds to keep the part;
 --          or "in", "again" (an earlier claim added the member) or "out", the place, the member, the first time that
---          counts, the time of the claim, the limit (list: false), the largest limit on the window, milliseconds to keep
---          it
+--          counts, the time of the claim, the limit (list: false), the window's largest limit, milliseconds to keep it
 --          Ask: the places of its oldest and its newest part, and whether a part has two places
 --          Claim to take back: "sum", the place of its part, what to add to it; or "window" or "list", the place, the
 --          member, the time of the claim
@@ -48,7 +46,7 @@ if verb == "record" then
   local tokens, newest, own
   own, keep = match(ARGV[2], "^([^,|]+)[^|]*|([^|]*)")
   if stored then
-    tokens, newest, kept = match(stored, "^[sw](([^,|]+)[^|]*)|([^|:]*)")
+    tokens, newest, kept = match(stored, "^[sw](([^,|]+)[^|]*)|([^|]*)")
     tokens = "," .. (tokens or "") .. ","
     landed = find(tokens, "," .. own .. ",", 1, true)
     if not landed and newest ~= token then return "=" .. stored end

@@ -5,15 +5,10 @@ import commitScript from "./commit.lua";
 import { customerOf, type Keys, listName, packMember, partName, windowName } from "./keys.js";
 import { packRecord, packToken, parseRecord } from "./record.js";
 
-/**
- * Runs a script. The first character of its reply is the kind, which also keeps clients from parsing it as a number or
- * JSON.
- */
+/** Runs a script. Its reply begins with its kind, which keeps clients from parsing it as a number or JSON. */
 export type Ask = (script: string, keys: string[], args: string[]) => Promise<string>;
 
-/**
- * How much longer than requested Redis keeps data, in milliseconds: callers' clocks may be corrected in the meantime.
- */
+/** How much longer than requested Redis keeps data, in milliseconds: callers' clocks may be corrected meanwhile. */
 const grace = 10 * 60 * 1000;
 
 /**
@@ -120,19 +115,16 @@ function workOf(keys: Keys, places: number, { claims = [], asks = [], revoke, co
   const names: string[] = [];
   let [member, packed] = ["", packMember("")];
 
-  /** The place of a key that is not there yet. */
-  function addKey(name: string): number {
+  /** The place of a key that is not there yet. `of`: its window or sum. */
+  function addKey(of: string, name: string): number {
+    if (customerOf(of) !== owner) throw new TypeError("redisStore: windows and sums of one commit must belong to one customer");
     return places + names.push(name);
-  }
-  function check(name: string): void {
-    if (customerOf(name) !== owner) throw new TypeError("redisStore: windows and sums of one commit must belong to one customer");
   }
   /** The place of a claim's window. */
   function placeOf({ window, limit }: MemberClaim): number {
     let place = windows.get(window);
     if (place === undefined) {
-      check(window);
-      place = addKey(limit === undefined ? listName(window) : windowName(window));
+      place = addKey(window, limit === undefined ? listName(window) : windowName(window));
       windows.set(window, place);
     }
     return place;
@@ -144,10 +136,9 @@ function workOf(keys: Keys, places: number, { claims = [], asks = [], revoke, co
   function rangeOf(sum: string, oldest: number, newest: number) {
     const known = sums.get(sum);
     if (known?.oldest === oldest && known.newest === newest) return known;
-    check(sum);
     const name = partName(sum);
-    const range = { oldest, newest, place: addKey(name + oldest) };
-    for (let part = oldest + 1; part <= newest; part++) addKey(name + part);
+    const range = { oldest, newest, place: addKey(sum, name + oldest) };
+    for (let part = oldest + 1; part <= newest; part++) names.push(name + part);
     if (known === undefined) sums.set(sum, range);
     return range;
   }
@@ -157,8 +148,7 @@ function workOf(keys: Keys, places: number, { claims = [], asks = [], revoke, co
     if ("sum" in claim) {
       const { sum, part, parts, ahead, weight, limit = false, floor = false } = claim;
       // The result does not depend on the other parts, whatever they hold.
-      const isAlone =
-        limit === false && floor === false && counts?.includes(at) === false && !claims.some((other, i) => i !== at && "sum" in other && other.sum === sum);
+      const isAlone = limit === false && floor === false && counts?.includes(at) === false;
       const { oldest, newest, place } = isAlone ? rangeOf(sum, part, part) : rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
       return ["sum", place, place + newest - oldest, place + part - oldest, String(weight), limit, floor, String(ttl(claim))];
     }

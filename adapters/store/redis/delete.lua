@@ -2,7 +2,8 @@
 -- KEYS     the keys; with ARGV[1], the wake index first
 -- ARGV[1]  a name in the wake index, or absent
 -- Returns  "+"
-local first = ARGV[1] and 2 or 1
-if ARGV[1] then redis.call("ZREM", KEYS[1], ARGV[1]) end
-redis.call("DEL", unpack(KEYS, first))
+if ARGV[1] then
+  redis.call("ZREM", table.remove(KEYS, 1), ARGV[1])
+end
+redis.call("DEL", unpack(KEYS))
 return "+"
