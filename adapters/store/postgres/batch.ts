@@ -14,7 +14,7 @@ interface Waiting<Item, Result> {
  */
 export function batched<Item, Result>(
   send: (key: string, items: readonly Item[]) => Promise<readonly Result[]>,
-  isRolledBack: (error: unknown) => boolean,
+  isOfOneItem: (error: unknown) => boolean,
 ): (key: string, item: Item) => Promise<Result> {
   const queues = new Map<string, Waiting<Item, Result>[]>();
 
@@ -26,7 +26,7 @@ export function batched<Item, Result>(
       );
       for (const [at, { resolve }] of batch.entries()) resolve(results[at] as Result);
     } catch (error) {
-      if (batch.length > 1 && isRolledBack(error)) for (const one of batch) await run(key, [one]);
+      if (batch.length > 1 && isOfOneItem(error)) for (const one of batch) await run(key, [one]);
       else for (const { reject } of batch) reject(error);
     }
   }

@@ -16,11 +16,10 @@ export function ownerOf({ record, claims = [], asks = [] }: Change): string {
   return customerOf("sum" in first ? first.sum : first.window);
 }
 
-/** Whether a change only reads. */
-export const isRead = ({ record, claims = [] }: Change): boolean => record === undefined && claims.length === 0;
+/** A change as the database function `commit` receives it (see schema.ts); `writes`: it does not only read. */
+export type Argument = ReturnType<typeof argumentOf>;
 
-/** A change as the database function `commit` receives it (see schema.ts). */
-export function argumentOf({ claims = [], asks = [], record, expected, revoke, counts }: Change): object {
+export function argumentOf({ claims = [], asks = [], record, expected, revoke, counts }: Change) {
   const sums: object[] = [];
   const members: object[] = [];
   const outs: object[] = [];
@@ -32,13 +31,14 @@ export function argumentOf({ claims = [], asks = [], record, expected, revoke, c
       const { window, member, now, since, limit, out } = claim;
       const key = JSON.stringify([window, member]);
       const entry = { place, name: clean(window), member: clean(member), at: now, since, counted, life: minutes(claim) };
-      members.push({ most: out ? undefined : limit, twin: out || added.has(key) || undefined, ...entry });
+      members.push({ most: out ? undefined : limit, adds: !out && !added.has(key), ...entry });
       if (out) outs.push(entry);
       else added.add(key);
     }
   }
   for (const [at, ask] of asks.entries()) sums.push({ place: claims.length + at, weight: 0, counted: true, ...partsOf(ask) });
   return {
+    writes: record !== undefined || claims.length > 0,
     sums,
     members,
     outs: outs.length > 0 ? outs : undefined,

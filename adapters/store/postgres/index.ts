@@ -1,12 +1,12 @@
-import type { Change, Store, StoredRecord } from "../../../src/ports/store.js";
+import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { refuseLarge } from "../../kit/store.js";
 import { batched } from "./batch.js";
 import { type PostgresJs, type PostgresPool, type RunQuery, recognise, rowsOf } from "./clients.js";
-import { argumentOf, customerOf, isRead, minutes, type Outcome, ownerOf, parseRecord, resultOf } from "./commit.js";
+import { type Argument, argumentOf, customerOf, minutes, type Outcome, ownerOf, parseRecord, resultOf } from "./commit.js";
 import { errorOf, isOfValue, isRolledBack } from "./errors.js";
 import { inspect } from "./inspect.js";
-import { recordJson, schemaSql as sqlOf, thisMinute } from "./schema.js";
+import { earliestEnd, recordJson, schemaSql as sqlOf } from "./schema.js";
 import { clean, original } from "./texts.js";
 
 export type { PostgresJs, PostgresPool, RunQuery } from "./clients.js";
@@ -109,9 +109,9 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     if (most >= sweepRows) sweptAt = Number.NEGATIVE_INFINITY;
   }
 
-  const commit = batched<Change, Outcome>(async (owner, changes) => {
-    const locked = changes.every(isRead) ? null : clean(owner);
-    return JSON.parse((await askOne(`select ${s}.commit($1, $2) as it`, [locked, JSON.stringify(changes.map(argumentOf))])) as string);
+  const commit = batched<Argument, Outcome>(async (owner, changes) => {
+    const locked = changes.some(({ writes }) => writes) ? clean(owner) : null;
+    return JSON.parse((await askOne(`select ${s}.commit($1, $2) as it`, [locked, JSON.stringify(changes)])) as string);
   }, isOfValue);
 
   return {
@@ -123,7 +123,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 
     async commit(change) {
       refuseLarge("postgresStore", "a record's data", change.record?.data);
-      return resultOf(change, await commit(ownerOf(change), change));
+      return resultOf(change, await commit(ownerOf(change), argumentOf(change)));
     },
 
     async members(window, limit): Promise<string[]> {
@@ -162,8 +162,8 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 
     async put(key, value, expiry): Promise<void> {
       refuseLarge("postgresStore", "a value", value);
-      const text = `insert into ${s}.value (key, value, ends) values ($1::text, $2::text, ${thisMinute} + $3::text::integer) on conflict (key) do update set value = excluded.value, ends = excluded.ends`;
-      await ask(text, [clean(key), clean(value), String(minutes(expiry) + 10)]);
+      const text = `insert into ${s}.value (key, value, ends) values ($1::text, $2::text, ${earliestEnd} + $3::text::integer) on conflict (key) do update set value = excluded.value, ends = excluded.ends`;
+      await ask(text, [clean(key), clean(value), String(minutes(expiry))]);
     },
 
     async delete({ records = [], windows = [], sums = [], values = [] }): Promise<void> {

@@ -21,7 +21,10 @@ const settings = "fillfactor = 70, autovacuum_vacuum_scale_factor = 0.05, autova
 /** Plans are made once, when the tables may still be empty, and then reused. Compiling them costs more than it saves. */
 const planned = "language plpgsql set plan_cache_mode = force_generic_plan set enable_seqscan = off set jit = off";
 
-export const thisMinute = "ceil(extract(epoch from now()) / 60)::integer";
+const thisMinute = "ceil(extract(epoch from now()) / 60)::integer";
+
+/** `ends` of a row that is kept for 0 minutes: ten minutes more than requested, because clocks may be corrected. */
+export const earliestEnd = `${thisMinute} + 10`;
 
 /** Builds the row `r` of a record as JSON. */
 export const recordJson = "json_build_object('customer', r.customer, 'id', r.id, 'tokens', r.tokens, 'data', r.data, 'keepUntil', r.keep_until)";
@@ -30,9 +33,9 @@ export const recordJson = "json_build_object('customer', r.customer, 'id', r.id,
 const sumsOf = (list: string) =>
   `json_to_recordset(${list}) as k(place integer, name text, part bigint, since bigint, top bigint, weight bigint, low bigint, most bigint, life integer, counted boolean)`;
 
-/** Claims on members as rows `k`. `twin`: an earlier claim of the change adds the same member. */
+/** Claims on members as rows `k`. `adds`: false if it takes out, or if an earlier claim of the change adds the same member. */
 const membersOf = (list: string) =>
-  `json_to_recordset(${list}) as k(place integer, name text, member text, at bigint, since bigint, most integer, life integer, twin boolean, counted boolean)`;
+  `json_to_recordset(${list}) as k(place integer, name text, member text, at bigint, since bigint, most integer, life integer, adds boolean, counted boolean)`;
 
 /**
  * Arguments are JSON. A subquery per row, unlike a join, always uses the index.
@@ -57,7 +60,7 @@ declare
   counts json;
   landed boolean;
   results json[];
-  this_minute integer := ${thisMinute} + 10;
+  earliest_end integer := ${earliestEnd};
 begin
   if owner is not null then
     insert into ${s}.customer as x values (owner, 1) ${lock};
@@ -83,19 +86,19 @@ begin
         results := results || refusal;
         continue;
       end if;
-      insert into ${s}.sum as x select k.name, k.part, case when k.low is null then k.weight else ${raised("h.held")} - h.held end, this_minute + k.life
+      insert into ${s}.sum as x select k.name, k.part, case when k.low is null then k.weight else ${raised("h.held")} - h.held end, earliest_end + k.life
       from ${sumsOf("c.sums")}, lateral (select case when k.low is not null then ${held("k.since", "k.top")} end as held) h where k.weight <> 0 or k.low is not null ${add};
-      insert into ${s}.member as x select k.name, k.member, k.at, c.tokens[1], this_minute + k.life from ${membersOf("c.members")} where k.twin is null
+      insert into ${s}.member as x select k.name, k.member, k.at, c.tokens[1], earliest_end + k.life from ${membersOf("c.members")} where k.adds
       on conflict (name, member) do update set at = greatest(x.at, excluded.at), ends = greatest(x.ends, excluded.ends), added_by = case when x.added_by = excluded.added_by then x.added_by end;
       if c.outs is not null then
         delete from ${s}.member x where x.ctid = any (array(select (select x.ctid from ${s}.member x where x.name = k.name and x.member = k.member and x.at = k.at) from ${membersOf("c.outs")}));
       end if;
       if c.revoked = any (r.tokens) then
-        insert into ${s}.sum as x select k.name, k.part, k.weight, this_minute + k.life from ${sumsOf("c.undone_sums")} ${add};
+        insert into ${s}.sum as x select k.name, k.part, k.weight, earliest_end + k.life from ${sumsOf("c.undone_sums")} ${add};
         delete from ${s}.member x where x.ctid = any (array(select (select x.ctid from ${s}.member x where x.name = k.name and x.member = k.member and x.added_by = c.revoked) from ${membersOf("c.undone_members")}));
       end if;
       if c.id is not null then
-        insert into ${s}.record as x values (owner, c.id, c.tokens, c.data, c.keep_until, c.wake_at, this_minute + c.life) on conflict (customer, id) do update set tokens = c.tokens, data = c.data,
+        insert into ${s}.record as x values (owner, c.id, c.tokens, c.data, c.keep_until, c.wake_at, earliest_end + c.life) on conflict (customer, id) do update set tokens = c.tokens, data = c.data,
           keep_until = c.keep_until, wake_at = case when c.keeps_wake then x.wake_at else c.wake_at end, ends = greatest(x.ends, excluded.ends);
       end if;
     end if;
@@ -124,7 +127,7 @@ end $$`,
 
     "tally(adds text, reads text) returns text": `${planned} as $$
 begin
-  insert into ${s}.sum as x select k.name, -1, k.by, ${thisMinute} + k.life + 10 from json_to_recordset(adds::json) as k(name text, by bigint, life integer) ${add};
+  insert into ${s}.sum as x select k.name, -1, k.by, ${earliestEnd} + k.life from json_to_recordset(adds::json) as k(name text, by bigint, life integer) ${add};
   return (select json_agg(coalesce((select x.held from ${s}.sum x where x.name = k.name and x.part = -1), 0) order by place) from json_array_elements_text(reads::json) with ordinality as k(name, place));
 end $$`,
 

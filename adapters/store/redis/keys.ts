@@ -14,7 +14,7 @@ export function keysUnder(prefix: string, shards: number) {
   return {
     /** The record, its wake index and its name in that; the two keys share a slot. */
     record(customer: string, id: string) {
-      // Eight digits of a UUID are random enough. An id that is none is always in shard 0, whatever the number of shards.
+      // Eight digits of a UUID are random enough. Any other id is in shard 0, whatever the number of shards.
       const shard = `${prefix}{${shards > 1 && isUuid(id) ? Number.parseInt(id.slice(0, 8), 16) % shards : 0}}`;
       const name = packUuid(customer) + packUuid(id);
       return { record: `${shard}r${name}`, wake: `${shard}w`, name };
