@@ -41,3 +41,9 @@ export function raised(held: number, { weight, floor = Number.NEGATIVE_INFINITY 
 export function largestLimit(claims: readonly Claim[], window: string): number {
   return claims.reduce((most, claim) => ("window" in claim && claim.window === window ? Math.max(most, claim.limit ?? 0) : most), 0);
 }
+
+/** The customer in the name of a window or sum. */
+export function customerOf(name: string): string {
+  const colon = name.indexOf(":");
+  return colon === -1 ? name : name.slice(0, colon);
+}

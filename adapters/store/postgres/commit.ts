@@ -1,13 +1,11 @@
 import type { Change, Claim, CommitResult, Expiry, StoredRecord, SumClaim, SumParts } from "../../../src/ports/store.js";
+import { customerOf } from "../../kit/store.js";
 import { clean, original } from "./texts.js";
 
 /** Minutes to keep something, up to 100 years. */
 export function minutes({ now, keepUntil }: Expiry): number {
   return Math.ceil(Math.min(Math.max(keepUntil - now, 0), 100 * 365 * 86_400_000) / 60_000);
 }
-
-/** The customer in the name of a window or sum. */
-export const customerOf = (name: string): string => name.slice(0, (name.indexOf(":") + 1 || name.length + 1) - 1);
 
 /** The customer that a change belongs to. */
 export function ownerOf({ record, claims = [], asks = [] }: Change): string {

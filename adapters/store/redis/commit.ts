@@ -1,8 +1,8 @@
 import { randomBytes } from "node:crypto";
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store } from "../../../src/ports/store.js";
-import { largestLimit, refuseLarge } from "../../kit/store.js";
+import { customerOf, largestLimit, refuseLarge } from "../../kit/store.js";
 import commitScript from "./commit.lua";
-import { customerOf, type Keys, listName, packMember, partName, windowName } from "./keys.js";
+import { type Keys, listName, packMember, partName, windowName } from "./keys.js";
 import { packRecord, packToken, parseRecord } from "./record.js";
 
 /** Runs a script. Its reply begins with its kind, which keeps clients from parsing it as a number or JSON. */

@@ -1,3 +1,4 @@
+import { customerOf } from "../../kit/store.js";
 import { isUuid, packUuid, unpackUuid } from "../../kit/uuid.js";
 
 const nameOfRecord = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/;
@@ -35,12 +36,6 @@ export function keysUnder(prefix: string, shards: number) {
 export const listName = (list: string) => list.slice(customerOf(list).length);
 export const windowName = (window: string) => `.${listName(window)}`;
 export const partName = (sum: string) => `#${listName(sum)}#`;
-
-/** The customer in the name of a window or sum. */
-export function customerOf(name: string): string {
-  const colon = name.indexOf(":");
-  return colon === -1 ? name : name.slice(0, colon);
-}
 
 /** The customer and id in a record's name in the wake index. */
 export function parseName(name: string): { readonly customer: string; readonly id: string } {
