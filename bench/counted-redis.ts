@@ -252,14 +252,8 @@ async function bytesPending(place: Place, url: string): Promise<Row[]> {
   await wait(100);
   const bytes = ((await usedMemory(cli)) - before) / pending;
   await process.verifier.close();
-  // A goal, and not a gate yet: it is not reached.
-  return [
-    {
-      figure: "bytes of a pending authentication in Redis, its share of what is counted included",
-      measured: number(Math.round(bytes)),
-      target: "goal ≤ 1,250",
-    },
-  ];
+  const figure = "bytes of a pending authentication in Redis, its share of what is counted included";
+  return [{ figure, measured: number(Math.round(bytes)), target: "gate 1,500, goal ≤ 1,250", reached: bytes <= 1_500 }];
 }
 
 /** What the connections' buffers take is not the store's. */

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { randomBytes, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { Redis as Upstash } from "@upstash/redis";
 import { Redis } from "ioredis";
 import { createClient } from "redis";
@@ -8,7 +8,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recognise } from "../../adapters/store/redis/clients.js";
 import { fromGlide, fromIoredis, fromNodeRedis, fromUpstash, type RedisClient, type RunScript, redisStore } from "../../adapters/store/redis/index.js";
 import type { Clock } from "../../src/ports/clock.js";
-import type { Change, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim } from "../../src/ports/store.js";
+import type { Change, MemberClaim, RecordWrite, StoredRecord, SumClaim } from "../../src/ports/store.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { type Connected, clients, hurried } from "../support/redis-clients.js";
 import { type Answer, newNumber, serviceOn } from "../support/redis-service.js";
@@ -670,63 +670,5 @@ describe.runIf(installed)("on a single server", () => {
     proxy.cutNextAnswer();
     expect(await store.commit({ claims: [aWeight(sum, { weight: 7, limit: 20 })] })).toEqual(done([17]));
     await proxy.close();
-  });
-
-  it("bytes of Redis memory for a pending authentication with its windows: 560 with a number only, 1,250 with ip and device", async () => {
-    // What the engine writes, taken down once and then written again and again with ids, numbers, devices and addresses of their own.
-    const customer = randomUUID();
-    const taken = async (fields: Record<string, string>) => {
-      let written: Change | undefined;
-      const taking: Store = {
-        ...redisStore({ client: never }),
-        async commit(change) {
-          written ??= change;
-          return { done: true, counts: (change.claims ?? []).map(() => 1), asked: (change.asks ?? []).map(() => 0) };
-        },
-      };
-      expect((await serviceOn(taking, {}, customer).create(newNumber(), fields)).body.status).toBe("pending");
-      return written as Change & { record: RecordWrite };
-    };
-    const renewed = ({ claims = [], record, ...rest }: Change & { record: RecordWrite }): Change => {
-      const texts = new Map<string, string>([[record.id, randomUUID()]]);
-      const other = (text: string) => {
-        const known = texts.get(text) ?? randomBytes(text.length).toString("base64url").slice(0, text.length);
-        texts.set(text, known);
-        return known;
-      };
-      const renew = (text: string) => text.replace(record.id, other).replaceAll(/(?<=:)[\w-]{16}$|^[\w-]{16}$/g, other);
-      return {
-        ...rest,
-        record: { ...record, id: other(record.id) },
-        claims: claims.map((claim) =>
-          "sum" in claim ? { ...claim, sum: renew(claim.sum), limit: 1e15 } : { ...claim, window: renew(claim.window), member: renew(claim.member) },
-        ),
-      };
-    };
-    const own = await startRedis();
-    // Nothing times out: 150,000 are written as fast as the machine can.
-    const client = new Redis({ port: own.port, host: "127.0.0.1" });
-    const store = redisStore({ client });
-    const usedMemory = async () => Number(/used_memory:(\d+)/.exec(await own.cli("INFO", "memory"))?.[1]);
-    /** Mean over 50,000. */
-    const bytesOf = async (make: () => Change): Promise<number> => {
-      await own.cli("FLUSHALL");
-      for (let turn = 0; turn < 10; turn++) expect((await store.commit(make())).done).toBe(true);
-      const before = await usedMemory();
-      for (let batch = 0; batch < 50; batch++) await Promise.all(Array.from({ length: 1_000 }, () => store.commit(make())));
-      return Math.round(((await usedMemory()) - before) / 50_000);
-    };
-    const plain = await taken({});
-    const rich = await taken({ device_id: "0123456789abcdef", ip: "198.51.100.77" });
-    const seen = {
-      "the record alone": await bytesOf(() => ({ record: renewed(plain).record as RecordWrite })),
-      "with its windows, a number only": await bytesOf(() => renewed(plain)),
-      "with its windows, ip and device": await bytesOf(() => renewed(rich)),
-    };
-    console.log("bytes of Redis memory each, over 50,000:\n", seen);
-    client.disconnect();
-    await own.stop();
-    expect(seen["with its windows, a number only"]).toBeLessThanOrEqual(560);
-    expect(seen["with its windows, ip and device"]).toBeLessThanOrEqual(1_250);
   });
 });
