@@ -1,11 +1,10 @@
-import { randomBytes } from "node:crypto";
 import { mkdir, mkdtemp, readFile, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { manifest, modules, nameOf, root } from "./built.js";
 import { missing, runFile, runtimeOf, runtimes } from "./programs.js";
-import { command, linkFromHere, makeClone, makeProject, packOverLeavings, registryAnswers, sameAsHere, startCommand } from "./projects.js";
+import { command, linkFromHere, makeClone, makeProject, packOverLeavings, registryAnswers, startCommand } from "./projects.js";
 import { passed } from "./smoke.js";
 
 const minutes = 60_000;
@@ -114,21 +113,7 @@ describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
       expect(await compileAndRun(project, ["--module", "CommonJS", "--moduleResolution", "node10", "--esModuleInterop"])).toBe("pending valid\n");
     }));
 
-  test("of Next.js: it builds and verifies a number", () =>
-    timed("Next.js, built and started", async () => {
-      const packages = await Promise.all(["next", "react", "react-dom", "typescript", "@types/node", "@types/react"].map(sameAsHere));
-      const project = await makeProject(join(folder, "next"), undefined, { ".": "projects/next" }, [tarball, ...packages]);
-      const key = `pp_${randomBytes(24).toString("hex")}`;
-      const env = { PHONEPROOF_SECRET: randomBytes(32).toString("base64"), PHONEPROOF_API_KEY: key };
-      const next = join(project, "node_modules/next/dist/bin/next");
-      await command(project, process.execPath, [next, "build"], env);
-      const app = startCommand(project, process.execPath, [next, "start", "--hostname", "127.0.0.1", "--port", "0"], env);
-      try {
-        await verifies(await app.seen(/Local:\s+(http:\S+)/), key, () => app.seen(/verification code is (\d{6})/));
-      } finally {
-        await app.stop();
-      }
-    }));
+  // docs/next.test.ts does so for Next.js.
 
   /** Bun installs by itself. `deno install` makes a link to a tarball and does not unpack it: npm installs there. */
   test.for(["Bun", "Deno"] as const)("of %s: it serves and verifies a number", (runtime, { skip }) =>

@@ -8,12 +8,11 @@ import { missing, runFile, runtimeOf, runtimes } from "./programs.js";
 const server = await postgresServer("test/package/postgres-runtimes.test.ts");
 afterAll(() => server?.stop());
 
+// Each client and each runtime once.
 test.runIf(server).for([
   ["Bun.sql", "Bun"],
-  ["pg", "Bun"],
   ["postgres", "Bun"],
   ["pg", "Deno"],
-  ["postgres", "Deno"],
 ] as const)("%s on %s keeps the store contract, and its errors are recognised", async ([client, runtime], { skip }) => {
   const program = await runtimeOf(runtime);
   if (program === undefined) return skip(missing(runtimes[runtime]));

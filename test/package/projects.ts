@@ -1,6 +1,6 @@
 import { execFile, spawn } from "node:child_process";
 import { once } from "node:events";
-import { cp, mkdir, readFile, symlink, writeFile } from "node:fs/promises";
+import { cp, mkdir, symlink, writeFile } from "node:fs/promises";
 import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { root } from "./built.js";
@@ -81,12 +81,6 @@ export async function registryAnswers(): Promise<boolean> {
     () => true,
     (error) => (process.env.CI ? Promise.reject(error) : false),
   );
-}
-
-/** `name@version`, in the version that is installed here. */
-export async function sameAsHere(name: string): Promise<string> {
-  const { version } = JSON.parse(await readFile(join(root, "node_modules", name, "package.json"), "utf8")) as { version: string };
-  return `${name}@${version}`;
 }
 
 /** Puts packages of here among a project's. */

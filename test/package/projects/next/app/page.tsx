@@ -1,3 +1,0 @@
-export default function Page() {
-  return <h1>A project that has phoneproof installed</h1>;
-}
