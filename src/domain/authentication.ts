@@ -5,7 +5,6 @@ import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
 import { maskNumber } from "./phone-number.js";
 import { isInSlot } from "./slot.js";
-import type { Origin } from "./spam-rules.js";
 
 /**
  * What is known of a send: `undecided` (in progress, or accepted without a second write: read as "may have been sent"),
@@ -87,6 +86,25 @@ export interface OutboxEvent {
   /** Absent: `sms`. */
   readonly channel?: Channel;
   readonly error?: string;
+}
+
+/**
+ * Short keyed hashes of where an authentication came from, stored in its record. A retry and a verification count in
+ * the same cells as the create.
+ */
+export interface Origin {
+  /** The address: IPv4 whole, IPv6 by /64. */
+  readonly a?: string;
+  /** Its network: IPv4 by /16, IPv6 by /32. */
+  readonly w?: string;
+  /** Cells of the caller's own rules, by rule. */
+  readonly u?: Readonly<Record<string, string>>;
+  /** Its messages count in the pot of new countries. */
+  readonly p?: 1;
+  /** It was on the safe list: its messages are in no cell. */
+  readonly s?: 1;
+  /** No one reports whether its codes were entered: its cells grow with their own past. */
+  readonly g?: 1;
 }
 
 /** The state of one authentication. All times are milliseconds since the epoch. */

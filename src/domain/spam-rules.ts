@@ -1,30 +1,11 @@
+import type { Authentication, Origin } from "./authentication.js";
 import { balanceFloor, balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
 import { type Claim, type MemberClaim, type Moment, type Period, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
-import type { Charge, Pseudonym } from "./quota.js";
-import { largestLimit, readMember } from "./quota.js";
-import { type Credit, growth, type SpamPolicy, type Switched } from "./spam-policy.js";
+import { type Charge, largestLimit, type Pseudonym, readMember } from "./quota.js";
+import { type Credit, growth, type SpamPolicy } from "./spam-policy.js";
 import { base36, day } from "./time.js";
-
-/**
- * Short keyed hashes of where an authentication came from, stored in its record. A retry and a verification count in
- * the same cells as the create.
- */
-export interface Origin {
-  /** The address: IPv4 whole, IPv6 by /64. */
-  readonly a?: string;
-  /** Its network: IPv4 by /16, IPv6 by /32. */
-  readonly w?: string;
-  /** Cells of the caller's own rules, by rule. */
-  readonly u?: Readonly<Record<string, string>>;
-  /** Its messages count in the pot of new countries. */
-  readonly p?: 1;
-  /** It was on the safe list: its messages are in no cell. */
-  readonly s?: 1;
-  /** No one reports whether its codes were entered: its cells grow with their own past. */
-  readonly g?: 1;
-}
 
 /** The stored origin of a create: what the rules read of it. `own`: the cells of the caller's rules, by rule. */
 export function originOf(
@@ -51,14 +32,10 @@ export function originOf(
 }
 
 /** The recipient of a message, as needed by the cells. */
-export interface CellSubject {
-  readonly customer: string;
-  readonly number: string;
-  readonly country?: string | undefined;
-  readonly origin?: Origin | undefined;
+export type CellSubject = Pick<Authentication, "customer" | "number" | "country" | "origin"> & {
   /** When its calls were counted; for a message that is sent now, any list if it is a call. Absent: it has no calls. */
   readonly calls?: readonly number[] | undefined;
-}
+};
 
 /** A caller's own rule that is a cell like the built-in ones. */
 export interface OwnCell extends Credit {
@@ -76,8 +53,8 @@ interface Cell {
   readonly perVerified: number | undefined;
   /** The rule does not block once this many have verified. */
   readonly provenAt?: number;
-  /** The minimum that the balance counts as. */
-  readonly least?: number;
+  /** The minimum that the sum counts as. */
+  readonly floor?: number;
   /** Earns once a day per number; other cells earn with each verification. */
   readonly oncePerNumber?: true;
   /** The limit grows with the cell's own past: by so many of its usual days. */
@@ -92,71 +69,50 @@ const period: Period = { length: day, parts: 3 };
 /** How long a verified number is trusted, in milliseconds. */
 const trustedFor = 90 * day;
 
-/** The cells of a message, in the order of docs/contract.md#spam-rules. Only what a rule reads is counted. */
-function cellsOf(subject: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
-  const { customer, number, country, origin = {}, calls } = subject;
+const once = { oncePerNumber: true } as const;
+const ofCalls = { ofCalls: true } as const;
+
+/**
+ * The cells of a message, in the order of docs/contract.md#spam-rules. Only what a rule reads is counted. Those of a
+ * delivery whose conversion is unknown are plain counts, which confirmations do not reduce
+ * (docs/contract.md#growth-rules).
+ */
+function cellsOf({ customer, number, country, origin = {}, calls }: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
   if (origin.s === 1) return [];
-  if (origin.g === 1) return growingCells(subject, policy, own, pseudonym);
+  const isGrowing = origin.g === 1;
   const { range, crowd, newCountries, address } = policy;
   const cells: Cell[] = [];
-  const add = (name: string, cell: Omit<Cell, "sum">) => cells.push({ sum: `${customer}:${name}`, ...cell });
+  /** `more`: what only a cell with credits has. `usualDays`: by how many of them a plain count grows. */
+  const add = (name: string, rule: string, { mode, seed, perVerified }: Credit, more: Partial<Cell> = {}, usualDays: number = growth.factor) => {
+    if (!isGrowing) cells.push({ sum: `${customer}:b:${name}`, rule, mode, seed, perVerified, ...more });
+    else cells.push({ sum: `${customer}:x:${name}`, rule, mode, seed, perVerified: undefined, ...(more.ofCalls ? ofCalls : { grows: usualDays }) });
+  };
   if (range.mode !== "off" || crowd.mode !== "off") {
     const [ten, hundred, million] = rangesOf(number, pseudonym);
     const { mode, perVerified, provenAt, seeds } = range;
     if (mode !== "off") {
-      add(`b:${ten}`, { rule: "range 4", mode, seed: seeds[0], perVerified, oncePerNumber: true });
-      add(`b:${hundred}`, { rule: "range 5", mode, seed: seeds[1], perVerified, oncePerNumber: true });
+      add(ten, "range 4", { mode, seed: seeds[0], perVerified }, once);
+      add(hundred, "range 5", { mode, seed: seeds[1], perVerified }, once);
     }
     // The crowd rule reads the number of verifications in the million.
-    add(`b:${million}`, { rule: "range 6", mode, seed: seeds[2], perVerified, provenAt, oncePerNumber: true });
-    if (crowd.mode !== "off") add(`m:${ten}`, { rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
+    if (mode !== "off" || !isGrowing) add(million, "range 6", { mode, seed: seeds[2], perVerified }, { provenAt, ...once });
+    if (crowd.mode !== "off") cells.push({ sum: `${customer}:m:${ten}`, rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
   }
-  if (country !== undefined && policy.country.mode !== "off") add(`b:c:${country}`, { rule: "country", ...policy.country, oncePerNumber: true });
-  if (calls !== undefined && country !== undefined && policy.calls.mode !== "off")
-    add(`b:k:${country}`, { rule: "calls", ...policy.calls, oncePerNumber: true, ofCalls: true });
-  if (origin.p === 1 && newCountries.mode !== "off") {
-    const { mode, seed, perVerified } = newCountries;
-    add("b:p", { rule: "newCountries", mode, seed, perVerified, least: -seed, oncePerNumber: true });
-  }
-  if (origin.a !== undefined && address.mode !== "off") add(`b:a:${origin.a}`, { rule: "address", ...address });
-  for (const { name, mode, seed, perVerified } of own) {
-    const value = origin.u?.[name];
-    if (mode !== "off" && value !== undefined) add(`b:u:${name}:${value}`, { rule: name, mode, seed, perVerified });
+  if (country !== undefined && policy.country.mode !== "off") add(`c:${country}`, "country", policy.country, { provenAt: policy.country.provenAt, ...once });
+  if (calls !== undefined && country !== undefined && policy.calls.mode !== "off") add(`k:${country}`, "calls", policy.calls, { ...once, ...ofCalls });
+  if (origin.p === 1 && newCountries.mode !== "off")
+    add("p", "newCountries", newCountries, { floor: balanceFloor(Math.floor(-newCountries.seed)), ...once }, growth.newCountriesFactor);
+  if (origin.a !== undefined && address.mode !== "off")
+    add(`a:${origin.a}`, "address", isGrowing ? { ...address, seed: growth.addressSeed * address.seed } : address);
+  for (const cell of own) {
+    const value = origin.u?.[cell.name];
+    if (cell.mode !== "off" && value !== undefined) add(`u:${cell.name}:${value}`, cell.name, cell);
   }
   return cells;
 }
 
 /**
- * The cells of a delivery whose conversion is unknown (docs/contract.md#growth-rules): plain counts, which confirmations
- * do not reduce.
- */
-function growingCells(
-  { customer, number, country, origin = {}, calls }: CellSubject,
-  policy: SpamPolicy,
-  own: readonly OwnCell[],
-  pseudonym: Pseudonym,
-): Cell[] {
-  const { range, crowd, newCountries, address } = policy;
-  const [ten, hundred, million] = rangesOf(number, pseudonym);
-  const cells: Cell[] = [];
-  const add = (name: string, rule: string, { mode }: Switched, seed: number, grows: number = growth.factor) => {
-    if (mode !== "off") cells.push({ sum: `${customer}:x:${name}`, rule, mode, seed, perVerified: undefined, grows });
-  };
-  add(ten, "range 4", range, range.seeds[0]);
-  add(hundred, "range 5", range, range.seeds[1]);
-  add(million, "range 6", range, range.seeds[2]);
-  if (crowd.mode !== "off") cells.push({ sum: `${customer}:m:${ten}`, rule: "crowd", mode: crowd.mode, seed: crowd.messages, perVerified: undefined });
-  if (country !== undefined) add(`c:${country}`, "country", policy.country, policy.country.seed);
-  if (calls !== undefined && country !== undefined && policy.calls.mode !== "off")
-    cells.push({ sum: `${customer}:x:k:${country}`, rule: "calls", mode: policy.calls.mode, seed: policy.calls.seed, perVerified: undefined, ofCalls: true });
-  if (origin.p === 1) add("p", "newCountries", newCountries, newCountries.seed, growth.newCountriesFactor);
-  if (origin.a !== undefined) add(`a:${origin.a}`, "address", address, growth.addressSeed * address.seed);
-  for (const cell of own) if (origin.u?.[cell.name] !== undefined) add(`u:${cell.name}:${origin.u[cell.name]}`, cell.name, cell, cell.seed);
-  return cells;
-}
-
-/**
- * The cells whose past is counted for a delivery, named as the sums of `growingCells`. They are counted while conversion
+ * The cells whose past is counted for a delivery, named as the sums that grow. They are counted while conversion
  * is known too, so that there is a past once it is not.
  */
 export function pastOf({ customer, number, country, origin = {} }: CellSubject, pseudonym: Pseudonym): string[] {
@@ -238,7 +194,7 @@ export function spamCharges(
   learned: (sum: string) => number | undefined = () => undefined,
 ): SpamCharge[] {
   const charges = cellsOf(subject, policy, own, pseudonym).map((cell): SpamCharge => {
-    const { rule, sum, perVerified, provenAt, least, grows, seed } = cell;
+    const { rule, sum, perVerified, provenAt, floor, grows, seed } = cell;
     const isCount = perVerified === undefined;
     const isCrowd = rule === "crowd";
     const higher = exempt.limits.get(rule) ?? learned(sum);
@@ -249,7 +205,6 @@ export function spamCharges(
     // A message without weight is blocked like any other.
     const most = threshold - 1 + messages;
     const limit = mode === "enforce" ? (isCount ? most : balanceLimit(most)) : undefined;
-    const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
     const claim = sumClaim(sum, isCount ? messages : messagesWeight(messages), period, moment, { limit, floor });
     return { rule, mode, claim, threshold, counts: isCount ? "plain" : "balance", perVerified, provenAt, seed, grows };
   });
@@ -278,10 +233,9 @@ export function trustCharge(send: MemberClaim, { sends, decision }: NonNullable<
 }
 
 /** Whether the rule blocks a message, given what its sum holds without it. */
-export function isAgainst({ threshold, counts, provenAt }: SpamCharge, held: number): boolean {
-  if (counts === "plain") return held >= threshold;
-  const { balance, verified } = readBalance(held);
-  return balance >= threshold && !isProven(provenAt, verified);
+export function isAgainst(charge: SpamCharge, held: number): boolean {
+  if (charge.counts === "plain") return held >= charge.threshold;
+  return readBalance(held).balance >= charge.threshold && !provesItself(charge, held);
 }
 
 /**
@@ -289,11 +243,7 @@ export function isAgainst({ threshold, counts, provenAt }: SpamCharge, held: num
  * (docs/contract.md#spam-country).
  */
 export function provesItself({ provenAt, counts }: SpamCharge, held: number): boolean {
-  return counts === "balance" && isProven(provenAt, readBalance(held).verified);
-}
-
-function isProven(provenAt: number | undefined, verified: number): boolean {
-  return provenAt !== undefined && verified >= provenAt;
+  return counts === "balance" && provenAt !== undefined && readBalance(held).verified >= provenAt;
 }
 
 /** The window of a number's verification times. Members are authentications: `id/createdAt`. */
@@ -354,10 +304,7 @@ export function weighsNothing({ trust, ...rules }: SpamPolicy, own: readonly Own
 }
 
 /** The authentication that a right code proves. */
-export interface Proof extends CellSubject {
-  readonly id: string;
-  readonly createdAt: number;
-}
+export type Proof = CellSubject & Pick<Authentication, "id" | "createdAt">;
 
 /**
  * What a right code claims, in the commit that validates (docs/contract.md#credits): each cell gets its messages back,
@@ -379,12 +326,11 @@ export function creditClaims(
   const { part } = partsAt("", period, moment);
   const allSent = messagesByPart(sentAt, moment);
   const calls = messagesByPart(proof.calls ?? [], moment);
-  for (const { sum, perVerified, least, oncePerNumber, ofCalls } of cellsOf(proof, policy, own, pseudonym)) {
+  for (const { sum, perVerified, floor, oncePerNumber, ofCalls } of cellsOf(proof, policy, own, pseudonym)) {
     if (perVerified === undefined) continue;
     const sent = ofCalls ? calls : allSent;
     const messages = sent.get(part)?.messages ?? 0;
     const earned = earns || oncePerNumber === undefined ? perVerified : 0;
-    const floor = least === undefined ? undefined : balanceFloor(Math.floor(least));
     for (const [at, before] of sent) if (at !== part) claims.push(sumClaim(sum, -messagesWeight(before.messages), period, before.moment));
     claims.push(sumClaim(sum, verifiedWeight(messages, earned), period, moment, { floor }));
   }
@@ -433,11 +379,7 @@ export function uncountClaims(
 }
 
 /** A country's counts: open messages, verified authentications, and blocked messages. */
-interface CountryCount {
-  readonly open: number;
-  readonly verified: number;
-  readonly refused: number;
-}
+type CountryCount = Readonly<Record<"open" | "verified" | "refused", number>>;
 
 /** A country's counts within the hour and within the week. */
 export interface CountryCounts {

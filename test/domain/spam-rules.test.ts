@@ -2,9 +2,10 @@ import { randomUUID } from "node:crypto";
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
+import type { Origin } from "../../src/domain/authentication.js";
 import { measured } from "../../src/domain/quota.js";
 import { defaultSpamPolicy, type SpamPolicy } from "../../src/domain/spam-policy.js";
-import { creditClaims, exemptedBy, noExemptions, type Origin, raisedAlarm, type SpamCharge, spamCharges, uncountClaims } from "../../src/domain/spam-rules.js";
+import { creditClaims, exemptedBy, noExemptions, raisedAlarm, type SpamCharge, spamCharges, uncountClaims } from "../../src/domain/spam-rules.js";
 
 /** A time at which a part of every sum has just begun, so that what follows within minutes is exact. */
 const start = Date.UTC(2026, 2, 1, 12);

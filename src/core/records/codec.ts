@@ -1,10 +1,9 @@
 import { authenticationStatuses, deviceTypes } from "../../contract/authentication.js";
 import { callbackForms, deliveryStatuses } from "../../contract/callback.js";
 import { channels } from "../../contract/channel.js";
-import type { Authentication, KeptMessage, KeyedCheck, KeyedStart, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
+import type { Authentication, KeptMessage, KeyedCheck, KeyedStart, Origin, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
 import { isInSlot } from "../../domain/slot.js";
-import type { Origin } from "../../domain/spam-rules.js";
 import { base36 } from "../../domain/time.js";
 import type { StoredRecord } from "../../ports/store.js";
 import type { Keyring } from "../keyring.js";
