@@ -1,3 +1,4 @@
+import type { Authentication } from "./authentication.js";
 import { balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
 import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
@@ -36,23 +37,17 @@ export function measured({ counts, threshold, perVerified = 0, claim }: Charge, 
 }
 
 /** Identifies a send for its charges. */
-export interface SendSubject {
-  readonly customer: string;
-  readonly id: string;
-  readonly number: string;
-  readonly createdAt: number;
-  readonly attempt: number;
-}
+type SendSubject = Pick<Authentication, "customer" | "id" | "number" | "createdAt"> & { readonly attempt: number };
 
 /**
  * The further subjects of a create's charges. "A missing `ip` or `device_id` skips that rule"
  * (docs/contract.md#missing-fields).
  */
-export interface CreateSubject extends SendSubject {
+type CreateSubject = SendSubject & {
   readonly deviceId?: string | undefined;
   readonly ip?: string | undefined;
   readonly isCall?: boolean | undefined;
-}
+};
 
 /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names). */
 export type Pseudonym = (text: string) => string;
@@ -108,17 +103,6 @@ export function namesOfNumber(customer: string, number: string, { limits }: Poli
 /** How much longer a delivery may be retained: its code may be valid for an hour. */
 const keptForDeliveries = hour;
 
-/** How the authentications of a number are found. */
-interface NumberIndex {
-  /**
-   * The window of the number's sends names them all for as long as their records are retained, so no other list is
-   * needed.
-   */
-  readonly whole: boolean;
-  /** How long records are retained, in milliseconds. */
-  readonly keptFor: number;
-}
-
 /** How many members a window keeps beyond its largest limit (domain/claim.ts). */
 const keptBeyond = 8;
 
@@ -128,7 +112,11 @@ const keptBeyond = 8;
  */
 const keptForCallbacks = 11 * day;
 
-function indexOf({ lifetime, tombstone, limits }: Policy): NumberIndex {
+/**
+ * How the authentications of a number are found. `keptFor`: how long records are retained, in milliseconds. `whole`: the
+ * window of the number's sends names them all for as long, so no other list is needed.
+ */
+function indexOf({ lifetime, tombstone, limits }: Policy): { readonly whole: boolean; readonly keptFor: number } {
   const keptFor = milliseconds(lifetime) + milliseconds(tombstone);
   const largest = Math.max(...limits.perNumber.map(({ limit }) => (limit > largestExact ? 0 : limit)));
   return { whole: largest > 0 && mostSends(limits.perNumber, keptFor) <= largest + keptBeyond, keptFor };
@@ -149,14 +137,7 @@ function mostSends(caps: readonly Cap[], length: number): number {
  * its whole retention. `capped`: its sends are counted.
  */
 export function listedClaims(
-  {
-    customer,
-    id,
-    number,
-    createdAt,
-    callbackUrl,
-    purpose,
-  }: Omit<SendSubject, "attempt"> & { readonly callbackUrl?: string | undefined; readonly purpose?: string | undefined },
+  { customer, id, number, createdAt, callbackUrl, purpose }: Authentication,
   policy: Policy,
   { now, skew }: Moment,
   pseudonym: Pseudonym,
@@ -173,11 +154,7 @@ export function listedClaims(
  * Lists an ended verification under its number, so that its history and erasure find it. `number`: its keyed hash. The
  * member has another time than the one before: an erasure in progress, which removes that one, does not remove this one.
  */
-export function keptApartClaim(
-  { customer, id, keepUntil }: { readonly customer: string; readonly id: string; readonly keepUntil: number },
-  number: string,
-  now: number,
-): Claim {
+export function keptApartClaim({ customer, id, keepUntil }: Authentication, number: string, now: number): Claim {
   return { window: `${customer}:h:${number}`, member: `${id}/${base36(now)}`, now, since: now, keepUntil };
 }
 
@@ -216,7 +193,10 @@ export function capCharges(subject: CreateSubject, policy: Policy, moment: Momen
   const number = pseudonym(subject.number);
   const member = memberOf(subject);
   const charges = chargesOfSend(subject, number, member, policy, moment);
-  if (isCall) charges.push(...chargesOfCalls(callsTo(customer, number), limits.callsPerNumber, moment));
+  if (isCall) {
+    // Calls are few, and the others of the number's caps count them exactly: a sum is enough.
+    charges.push(...chargesOf("callsPerNumber", limits.callsPerNumber, callsTo(customer, number), member, moment, { summed: true }));
+  }
   if (deviceId !== undefined && limits.perDevice.length + limits.numbersPerDevice.length > 0) {
     const device = pseudonym(deviceId);
     charges.push(...chargesOf("perDevice", limits.perDevice, `${customer}:d:${device}`, member, moment));
@@ -258,11 +238,7 @@ const keptRefusals = { ofNumber: 20, ofCustomer: 500 };
  * With an idempotency key (`request`) it is stored beyond its number's twenty, because a repeat must get the same
  * result.
  */
-export function refusedClaims(
-  { customer, id, number, createdAt, expiresAt, request }: Omit<SendSubject, "attempt"> & { readonly expiresAt: number; readonly request?: string | undefined },
-  moment: Moment,
-  pseudonym: Pseudonym,
-): Claim[] {
+export function refusedClaims({ customer, id, number, createdAt, expiresAt, request }: Authentication, moment: Moment, pseudonym: Pseudonym): Claim[] {
   const { now } = moment;
   const since = sinceOf(moment, hour);
   const ofCustomer = sumClaim(`${customer}:r`, 1, { length: hour, parts: partsOfCap }, moment, { limit: keptRefusals.ofCustomer });
@@ -338,8 +314,8 @@ function sumOfCap(window: string, cap: Cap): string {
 }
 
 /**
- * The charges of one rule's caps on a window. `distinct`: the same member counts once. `atLeast`: minimum retention of
- * members in milliseconds, regardless of the caps.
+ * The charges of one rule's caps on a window. `distinct`: the same member counts once. `summed`: no cap counts member by
+ * member. `atLeast`: minimum retention of members in milliseconds, regardless of the caps.
  */
 function chargesOf(
   rule: string,
@@ -347,10 +323,10 @@ function chargesOf(
   window: string,
   member: string,
   moment: Moment,
-  { distinct = false, atLeast = 0 } = {},
+  { distinct = false, summed = false, atLeast = 0 } = {},
 ): Charge[] {
   const { now, skew } = moment;
-  const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (limit <= largestExact && perVerified === 0);
+  const isExact = ({ limit, perVerified = 0 }: GrowingCap) => distinct || (!summed && limit <= largestExact && perVerified === 0);
   const keepUntil = now + Math.max(atLeast, ...caps.filter(isExact).map((cap) => milliseconds(cap.window))) + 2 * skew;
   return caps.map((cap): Charge => {
     const { limit: threshold, perVerified = 0, window: seconds } = cap;
@@ -363,16 +339,6 @@ function chargesOf(
     if (perVerified === 0) return { rule: named, threshold, counts: "plain", period, claim: sumClaim(sum, 1, period, moment, { limit: threshold }) };
     const claim = sumClaim(sum, messagesWeight(1), period, moment, { limit: balanceLimit(threshold) });
     return { rule: named, threshold, counts: "balance", perVerified, period, claim };
-  });
-}
-
-/** Calls are few, and the others of the number's caps count them exactly: a sum is enough. */
-function chargesOfCalls(name: string, caps: readonly Cap[], moment: Moment): Charge[] {
-  return caps.map((cap) => {
-    const { limit, window } = cap;
-    const period = periodOf(cap);
-    const claim = sumClaim(sumOfCap(name, cap), 1, period, moment, { limit });
-    return { rule: `callsPerNumber ${limit}/${window}s`, threshold: limit, counts: "plain", period, claim };
   });
 }
 
