@@ -252,26 +252,30 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
  * send, with what the send had displaced restored. `before`: the record that the send was decided on.
  */
 export function withoutTriedSend(auth: Authentication, attempt: number, before: Authentication): Authentication {
-  const send = auth.sends.find((one) => one.attempt === attempt);
+  const send = sendOf(auth, attempt);
   if (send === undefined) return auth;
   const pushedOut = holdsCodes(auth) ? before.sends.slice(0, Math.max(0, before.sends.length + 1 - keptSends(auth))) : [];
-  const newest = auth.attempts === attempt;
+  const rest = withoutSend(auth, send);
   return {
-    ...auth,
-    ...(newest && { attempts: before.attempts, lastSendAt: before.lastSendAt, settleBy: undefined, fallbackAt: before.fallbackAt, kept: before.kept }),
-    sent: auth.sent - 1,
-    uncounted: Math.min(auth.uncounted, auth.sent - 1),
-    retries: retriesWithout(auth, send),
+    ...rest,
+    ...(auth.attempts === attempt && { attempts: before.attempts, lastSendAt: before.lastSendAt, fallbackAt: before.fallbackAt, kept: before.kept }),
     fallbacks: send.fallback === true ? auth.fallbacks - 1 : auth.fallbacks,
-    sends: [...pushedOut, ...auth.sends.filter((send) => send.attempt !== attempt)],
+    sends: [...pushedOut, ...rest.sends],
     outbox: auth.outbox.filter((event) => event.attempt !== attempt),
     starts: auth.starts.filter((start) => start.attempt !== attempt),
   };
 }
 
-/** The retries used up, once a send is known not to have been made. The first one, and a fallback, used up none. */
-export function retriesWithout({ retries }: Authentication, { attempt, fallback }: Send): number {
-  return attempt === 1 || fallback === true ? retries : Math.max(0, retries - 1);
+/** Removes a send that is known not to have been made. The first one, and a fallback, used up no retry. */
+export function withoutSend(auth: Authentication, { attempt, fallback }: Send): Authentication {
+  return {
+    ...auth,
+    ...(auth.attempts === attempt && { settleBy: undefined, fallbackAt: undefined, kept: undefined }),
+    sent: auth.sent - 1,
+    uncounted: Math.min(auth.uncounted, auth.sent - 1),
+    retries: attempt === 1 || fallback === true ? auth.retries : Math.max(0, auth.retries - 1),
+    sends: auth.sends.filter((send) => send.attempt !== attempt),
+  };
 }
 
 /** A create before its first send. */

@@ -1,6 +1,6 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
-import { type Authentication, retriesWithout, type Send, type SendState, withDecision } from "./authentication.js";
+import { type Authentication, type Send, type SendState, sendOf, withDecision, withoutSend } from "./authentication.js";
 import type { Decision } from "./decision.js";
 import { isFinal, withEvent } from "./delivery.js";
 import type { Policy } from "./policy.js";
@@ -39,7 +39,7 @@ const statuses = { accepted: "submitted", rejected: "undeliverable", unknown: "u
  */
 export function settleSend(auth: Authentication, attempt: number, report: SendReport, policy: Policy, now: number): Authentication | undefined {
   const { result, route, marks = false, keptId } = report;
-  const send = auth.sends.find((one) => one.attempt === attempt);
+  const send = sendOf(auth, attempt);
   if (send === undefined || !isOpen(send.state, result)) return undefined;
   const noted = report.decisions === undefined ? auth : report.decisions.reduce(withDecision, auth);
   const asked = auth.callbackUrl !== undefined;
@@ -48,8 +48,12 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   if (result !== "rejected" && !asked && !moved && noted === auth && !kills && !marks && keptId === undefined) return undefined;
   const channel = moved ? report.channel : send.channel;
   const event = { attempt, status: statuses[result], ...(route !== undefined && { route }), ...(channel !== undefined && { channel }) };
-  if (result === "rejected")
-    return send.delivery !== undefined && isFinal(send.delivery) ? withoutSend(noted, attempt) : withEvent(withoutSend(noted, attempt), event, now);
+  if (result === "rejected") {
+    const rest = withoutSend(noted, send);
+    // "A repeat of a message that every carrier rejected is a new try" (docs/contract.md#deliver-repeats).
+    const next = auth.purpose === undefined ? rest : { ...rest, starts: auth.starts.filter((start) => start.attempt !== attempt) };
+    return send.delivery !== undefined && isFinal(send.delivery) ? next : withEvent(next, event, now);
+  }
   const state = result === "unknown" && !asked && !marks ? "undecided" : result;
   const isNewest = noted.attempts === attempt;
   const timed = moved && isNewest ? { ...noted, fallbackAt: report.fallbackAt } : noted;
@@ -79,24 +83,9 @@ export function settleOverdue(auth: Authentication, policy: Policy, now: number)
   return settleSend(auth, auth.attempts, { result: "unknown" }, policy, now) ?? withoutDeadline(auth, auth.attempts);
 }
 
-function withoutSend(auth: Authentication, attempt: number): Authentication {
-  const send = auth.sends.find((one) => one.attempt === attempt);
-  return {
-    ...withoutDeadline(auth, attempt),
-    ...(auth.attempts === attempt && { fallbackAt: undefined, kept: undefined }),
-    sent: auth.sent - 1,
-    uncounted: Math.min(auth.uncounted, auth.sent - 1),
-    retries: send === undefined ? auth.retries : retriesWithout(auth, send),
-    sends: auth.sends.filter((send) => send.attempt !== attempt),
-    // "A repeat of a message that every carrier rejected is a new try" (docs/contract.md#deliver-repeats).
-    starts: auth.purpose === undefined ? auth.starts : auth.starts.filter((start) => start.attempt !== attempt),
-  };
-}
-
 /** Removes the deadline, which belongs to the newest send. */
 function withoutDeadline(auth: Authentication, attempt: number): Authentication {
-  if (auth.attempts !== attempt) return auth;
-  return { ...auth, settleBy: undefined };
+  return auth.attempts === attempt ? { ...auth, settleBy: undefined } : auth;
 }
 
 /** The progress of a message. A later status is never replaced by an earlier one, and a final one never changes. */
@@ -116,7 +105,7 @@ export interface DeliveryReport {
  * (docs/contract.md#nothing-gated). The event gets the carrier's time; if that is missing or in the future, it is now.
  */
 export function settleReceipt(auth: Authentication, attempt: number, { status, error, at }: DeliveryReport, now: number): Authentication | undefined {
-  const send = auth.sends.find((one) => one.attempt === attempt);
+  const send = sendOf(auth, attempt);
   const known = send?.delivery;
   if (send === undefined || (known !== undefined && (isFinal(known) || order.indexOf(status) <= order.indexOf(known)))) return undefined;
   const next = withChange(auth, attempt, { delivery: status });
