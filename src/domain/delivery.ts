@@ -1,5 +1,5 @@
 import type { DeliveryStatus } from "../contract/callback.js";
-import type { Authentication, OutboxEvent } from "./authentication.js";
+import { type Authentication, type OutboxEvent, sendOf } from "./authentication.js";
 import { fallbackWork } from "./fallback.js";
 import { day, hour, minute, second } from "./time.js";
 
@@ -46,9 +46,9 @@ export function isFinal(status: DeliveryStatus): boolean {
 }
 
 /** Whether the event's send already had a final status. */
-function isOver({ sends, outbox }: Authentication, { attempt, status }: Pick<OutboxEvent, "attempt" | "status">): boolean {
-  const known = sends.find((send) => send.attempt === attempt)?.delivery;
-  return (known !== undefined && isFinal(known) && known !== status) || outbox.some((event) => event.attempt === attempt && isFinal(event.status));
+function isOver(auth: Authentication, { attempt, status }: Pick<OutboxEvent, "attempt" | "status">): boolean {
+  const known = sendOf(auth, attempt)?.delivery;
+  return (known !== undefined && isFinal(known) && known !== status) || auth.outbox.some((event) => event.attempt === attempt && isFinal(event.status));
 }
 
 /**
@@ -67,8 +67,7 @@ export function dueEvent(auth: Authentication, now: number): OutboxEvent | undef
 
 /** Whether a worker has work on the record: an event or a fallback is due, or a crash left a send to settle. */
 export function needsWork(auth: Authentication, now: number): boolean {
-  const fallback = fallbackWork(auth);
-  return dueEvent(auth, now) !== undefined || (auth.settleBy !== undefined && auth.settleBy <= now) || (fallback !== undefined && fallback <= now);
+  return (wakeAt(auth, now, undefined) ?? Number.POSITIVE_INFINITY) <= now;
 }
 
 /**
