@@ -61,38 +61,23 @@ export function phoneNumberOf(input: string, rules: NumberRules): PhoneNumber | 
   // Valid numbers have a type, except for kinds that the plan does not name. One costly search finds both.
   const type = parsed.getType();
   if (!test && type === undefined && !(rules.validation === "possible" ? parsed.isPossible() : parsed.isValid())) return undefined;
-  const lineType = toLineType(type, rules.ambiguousLineType);
+  const lineType = type === "FIXED_LINE_OR_MOBILE" ? rules.ambiguousLineType : (lineTypes.get(type) ?? "Unknown");
   const anywhere = type === "PERSONAL_NUMBER" || parsed.isNonGeographic();
   return { number, country: parsed.country, lineType, anywhere, test };
 }
 
 /** Personal (follow-me) numbers may lead to any kind of line; `Service` has no offline source. */
-function toLineType(type: NumberType, ambiguous: NumberRules["ambiguousLineType"]): LineType {
-  switch (type) {
-    case "FIXED_LINE":
-      return "FixedLine";
-    case "MOBILE":
-      return "Mobile";
-    case "TOLL_FREE":
-      return "TollFree";
-    case "PREMIUM_RATE":
-      return "PremiumRate";
-    case "SHARED_COST":
-      return "SharedCost";
-    case "VOIP":
-      return "Voip";
-    case "PAGER":
-      return "Pager";
-    case "VOICEMAIL":
-      return "VoiceMail";
-    case "UAN":
-      return "UniversalAccess";
-    case "FIXED_LINE_OR_MOBILE":
-      return ambiguous;
-    default:
-      return "Unknown";
-  }
-}
+const lineTypes = new Map<NumberType, LineType>([
+  ["FIXED_LINE", "FixedLine"],
+  ["MOBILE", "Mobile"],
+  ["TOLL_FREE", "TollFree"],
+  ["PREMIUM_RATE", "PremiumRate"],
+  ["SHARED_COST", "SharedCost"],
+  ["VOIP", "Voip"],
+  ["PAGER", "Pager"],
+  ["VOICEMAIL", "VoiceMail"],
+  ["UAN", "UniversalAccess"],
+]);
 
 export interface DestinationRules {
   /** ISO 3166-1 alpha-2 codes, or every country. */

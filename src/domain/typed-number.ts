@@ -105,16 +105,13 @@ function digitsOf(typed: string): string | undefined {
   return digits === undefined ? undefined : `${plus === "" ? "" : "+"}${digits}`;
 }
 
+const faults: Readonly<Record<string, PhoneNumberError>> = {
+  INVALID_COUNTRY: "unknown_country",
+  TOO_SHORT: "too_short",
+  NOT_A_NUMBER: "too_short",
+  TOO_LONG: "too_long",
+};
+
 function faultOf({ text, country }: Reading): PhoneNumberError {
-  switch (validatePhoneNumberLength(text, country)) {
-    case "INVALID_COUNTRY":
-      return "unknown_country";
-    case "TOO_SHORT":
-    case "NOT_A_NUMBER":
-      return "too_short";
-    case "TOO_LONG":
-      return "too_long";
-    default:
-      return "invalid";
-  }
+  return faults[validatePhoneNumberLength(text, country) ?? ""] ?? "invalid";
 }
