@@ -127,7 +127,7 @@ function nameOf(language: string): string {
 export function textError(text: unknown, code: string, maxSegments: number): string | undefined {
   if (typeof text !== "string") return "is not a string";
   if (!text.includes(code)) return "must contain {code}";
-  const segments = segmentCount(text);
+  const segments = segmentsOf(text).length;
   return segments > maxSegments ? `costs ${segments} SMS segments with its last line; shorten it, or leave out characters outside GSM-7` : undefined;
 }
 
@@ -151,11 +151,6 @@ export function markError(text: string): string | undefined {
     return `has ${mark}, which phones would show unchanged: ${name.toLowerCase() === "code" ? "say {code}" : "{code} is the only placeholder"}`;
   }
   return undefined;
-}
-
-/** The number of SMS segments that a text costs. */
-export function segmentCount(text: string): number {
-  return segmentsOf(text).length;
 }
 
 /**

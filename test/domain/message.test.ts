@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { messageText, segmentCount } from "../../src/domain/message.js";
+import { segmentsOf } from "../../src/domain/gsm.js";
+import { messageText } from "../../src/domain/message.js";
 import { setUp } from "../support/verifier.js";
 
 describe("messages (docs/contract.md#messages)", () => {
@@ -32,7 +33,7 @@ describe("messages (docs/contract.md#messages)", () => {
     [`${"a".repeat(152)}€${"a".repeat(152)}`, 3],
     [`${"ш".repeat(66)}😀${"ш".repeat(66)}`, 3],
   ])("one GSM-7 segment is 160 septets, one UCS-2 segment 70 units, and no character is torn in two: %j", (text, segments) => {
-    expect(segmentCount(text)).toBe(segments);
+    expect(segmentsOf(text)).toHaveLength(segments);
   });
 
   it("a text that would cost a second segment is a configuration fault, so is one without the code", () => {
