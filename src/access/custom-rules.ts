@@ -3,7 +3,7 @@ import type { Account } from "../domain/account.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListMatch } from "../domain/lists.js";
 import type { IpInfo } from "../domain/signals.js";
-import { isCellRule, type JudgingRule, type SpamCandidate, spamDecision } from "../domain/spam.js";
+import { isCellRule, type JudgingRule, type SpamCandidate } from "../domain/spam.js";
 import type { Access } from "./access.js";
 
 /** Timeout of a spam rule in milliseconds. */
@@ -46,11 +46,14 @@ async function judge(parts: Access, rule: JudgingRule, attempt: SpamCandidate): 
     if (typeof verdict !== "object" || !("reason" in verdict) || typeof verdict.reason !== "string")
       throw new TypeError("a spam rule must return { reason } or undefined");
     const { reason, value, threshold } = verdict as { reason: string; value?: unknown; threshold?: unknown };
-    return spamDecision(
-      rule,
-      { reason: reason.slice(0, 200), ...(typeof value === "number" && { value }), ...(typeof threshold === "number" && { threshold }) },
-      attempt.now,
-    );
+    return {
+      at: attempt.now,
+      rule: rule.name,
+      mode: rule.mode === "shadow" ? "shadow" : "enforce",
+      reason: reason.slice(0, 200),
+      ...(typeof value === "number" && { value }),
+      ...(typeof threshold === "number" && { threshold }),
+    };
   } catch (err) {
     letThrough(parts, rule.name, err);
     return undefined;

@@ -1,6 +1,6 @@
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
 import type { LineType } from "../contract/lookup.js";
-import type { Decision, RuleMode } from "./decision.js";
+import type { RuleMode } from "./decision.js";
 
 /**
  * What the caller's own spam rules receive for a create or retry: the fields of the create, the number in canonical
@@ -63,17 +63,4 @@ export type SpamRule = JudgingRule | CellRule;
 
 export function isCellRule(rule: SpamRule): rule is CellRule {
   return "cell" in rule;
-}
-
-/** The decision recorded for a rule that flagged the attempt. */
-export function spamDecision(rule: JudgingRule, verdict: SpamVerdict, now: number): Decision {
-  const { reason, value, threshold } = verdict;
-  return {
-    at: now,
-    rule: rule.name,
-    mode: rule.mode === "shadow" ? "shadow" : "enforce",
-    reason,
-    ...(value !== undefined && { value }),
-    ...(threshold !== undefined && { threshold }),
-  };
 }
