@@ -31,6 +31,7 @@ export interface Writing<T = Authentication> {
   readonly claims?: readonly Claim[] | undefined;
   /** The indexes of the claims whose counts are returned. Default: none. */
   readonly counts?: readonly number[] | undefined;
+  /** An earlier commit to revoke in the same write. */
   readonly revoke?: Revocation | undefined;
   /** Identifies this write. Default: a new token. */
   readonly token?: string | undefined;

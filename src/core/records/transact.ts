@@ -1,23 +1,16 @@
 import type { Authentication } from "../../domain/authentication.js";
-import type { Claim } from "../../domain/claim.js";
-import type { Revocation } from "../../ports/store.js";
 import { type StoreDeadline, unavailable } from "../deadline.js";
-import type { Granted, Held, RecordsOf, RefusedClaim } from "./records.js";
+import type { Granted, Held, RecordsOf, RefusedClaim, Writing } from "./records.js";
 
-/** What a rule decided (docs/contract.md#pure-rules): the result, and what to write if anything changes. */
-export interface Decided<R, T = Authentication> {
+/**
+ * What a rule decided (docs/contract.md#pure-rules): the result, and what to write if anything changes. Nothing is
+ * written without `next`, or if one of `claims` is rejected.
+ */
+export interface Decided<R, T = Authentication> extends Omit<Writing<T>, "id" | "before" | "next"> {
   readonly result: R;
   readonly next?: T | undefined;
-  /** Granted together with the write; otherwise nothing is written. */
-  readonly claims?: readonly Claim[];
-  /** The indexes of the claims whose counts are returned. */
-  readonly counts?: readonly number[];
-  /** An earlier commit to revoke in the same write. */
-  readonly revoke?: Revocation;
   /** If a claim is rejected, read the record again first: another process may have handled the same request. */
   readonly looksAgain?: boolean;
-  /** Identifies the write. Default: a new token. */
-  readonly token?: string;
 }
 
 /** The final result, and the store's response to its claims. */
