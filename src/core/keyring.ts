@@ -4,44 +4,7 @@ import { uuidOfHex } from "../domain/uuid.js";
 import { type Hmac, hmacOf } from "./hash.js";
 
 /** Random values, and values keyed with a secret. */
-export interface Keyring {
-  /** Draws a code: "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
-  draw(length: number): string;
-  /**
-   * "stored only as HMAC-SHA-256 under a secret from the options, over authentication and code"
-   * (docs/contract.md#code); the first 132 bits.
-   */
-  digest(id: string, code: string): string;
-  /**
-   * The last item whose digest matches `code` under any secret (docs/contract.md#secret-rotation), "compared in
-   * constant time" (docs/contract.md#code).
-   */
-  matching<T extends { readonly digest: string }>(id: string, code: string, held: readonly T[]): T | undefined;
-  /** Digests of a text under each secret, current first. `purpose` separates uses. */
-  fingerprints(purpose: string, text: string): readonly string[];
-  /**
-   * "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)"
-   * (docs/contract.md#keyed-id): the id under each secret. The order does not depend on the order of the secrets.
-   */
-  idsFor(customer: string, name: string): readonly string[];
-  /** The slot of a name under the pepper, or else under each secret, in the order of `idsFor` (docs/contract.md#slot). */
-  slotsFor(customer: string, name: string): readonly string[];
-  /** Returns a new id in a slot. */
-  newIdIn(slot: string): string;
-  /**
-   * "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names); the first
-   * 96 bits.
-   */
-  pseudonym(text: string): string;
-  /** Encrypts the middle digits of a number for storage; a secret is needed to read them. */
-  encryptNumber(id: string, number: string): string;
-  /** Decrypts a number under any of the secrets; `undefined` if none fits. */
-  decryptNumber(id: string, encrypted: string): string | undefined;
-  /** Returns a new random UUID. */
-  newId(): string;
-  /** Returns a token for one write: 64 random bits. */
-  newToken(): string;
-}
+export type Keyring = ReturnType<typeof createKeyring>;
 
 /** Characters kept of a base64url digest: 132 bits, more than the half required by RFC 2104, section 5. */
 const digestLength = 22;
@@ -50,7 +13,7 @@ const digestLength = 22;
 const pseudonymLength = 16;
 
 /** `secrets`: current first. `pepper`: keys the names of windows. Default: one of the secrets. */
-export function createKeyring(secrets: readonly string[], pepper?: string): Keyring {
+export function createKeyring(secrets: readonly string[], pepper?: string) {
   const random = randomPool();
   const keys = secrets.map((secret) => hmacOf(secret));
   const current = keys[0] as Hmac;
@@ -62,9 +25,18 @@ export function createKeyring(secrets: readonly string[], pepper?: string): Keyr
   const keyed = (key: Hmac, purpose: string, text: string) => key(`${purpose}\0${text}`).slice(0, digestLength);
 
   return {
-    draw: (length) => String(randomInt(10 ** length)).padStart(length, "0"),
-    digest: (id, code) => keyed(current, "code", `${id}\0${code}`),
-    matching<T extends { readonly digest: string }>(id: string, code: string, held: readonly T[]) {
+    /** Draws a code: "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
+    draw: (length: number) => String(randomInt(10 ** length)).padStart(length, "0"),
+    /**
+     * "stored only as HMAC-SHA-256 under a secret from the options, over authentication and code"
+     * (docs/contract.md#code); the first 132 bits.
+     */
+    digest: (id: string, code: string) => keyed(current, "code", `${id}\0${code}`),
+    /**
+     * The last item whose digest matches `code` under any secret (docs/contract.md#secret-rotation), "compared in
+     * constant time" (docs/contract.md#code).
+     */
+    matching<T extends { readonly digest: string }>(id: string, code: string, held: readonly T[]): T | undefined {
       if (held.length === 0) return undefined;
       let found: T | undefined;
       for (const key of keys) {
@@ -73,19 +45,34 @@ export function createKeyring(secrets: readonly string[], pepper?: string): Keyr
       }
       return found;
     },
-    fingerprints: (purpose, text) => keys.map((key) => keyed(key, purpose, text)),
-    idsFor: (customer, name) => namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
-    slotsFor: (customer, name) => (pepper === undefined ? namingKeys : [windowKey]).map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
-    newIdIn(slot) {
+    /** Digests of a text under each secret, current first. `purpose` separates uses. */
+    fingerprints: (purpose: string, text: string): readonly string[] => keys.map((key) => keyed(key, purpose, text)),
+    /**
+     * "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)"
+     * (docs/contract.md#keyed-id): the id under each secret. The order does not depend on the order of the secrets.
+     */
+    idsFor: (customer: string, name: string): readonly string[] =>
+      namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
+    /** The slot of a name under the pepper, or else under each secret, in the order of `idsFor` (docs/contract.md#slot). */
+    slotsFor: (customer: string, name: string): readonly string[] =>
+      (pepper === undefined ? namingKeys : [windowKey]).map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
+    /** Returns a new id in a slot. */
+    newIdIn(slot: string): string {
       const last = random(4, (bytes, from) => bytes.readUInt32BE(from));
       return slot.slice(0, -8) + (last || 1).toString(16).padStart(8, "0");
     },
-    pseudonym: (text) => keyed(windowKey, "window", text).slice(0, pseudonymLength),
-    encryptNumber(id, number) {
+    /**
+     * "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names); the
+     * first 96 bits.
+     */
+    pseudonym: (text: string) => keyed(windowKey, "window", text).slice(0, pseudonymLength),
+    /** Encrypts the middle digits of a number for storage; a secret is needed to read them. */
+    encryptNumber(id: string, number: string): string {
       const { from, to } = middleOf(number);
       return `${number.slice(0, from)}*${encryptedDigits(number.slice(from, to), keyed(current, "number", id))}${number.slice(to)}`;
     },
-    decryptNumber(id, encrypted) {
+    /** Decrypts a number under any of the secrets; `undefined` if none fits. */
+    decryptNumber(id: string, encrypted: string): string | undefined {
       const [, head, kept, tail] = encryptedNumber.exec(encrypted) ?? [];
       if (kept === undefined) return undefined;
       for (const key of keys) {
@@ -94,7 +81,9 @@ export function createKeyring(secrets: readonly string[], pepper?: string): Keyr
       }
       return undefined;
     },
+    /** Returns a new random UUID. */
     newId: () => random(16, toUuid),
+    /** Returns a token for one write: 64 random bits. */
     newToken: () => random(8, toToken),
   };
 }
@@ -136,7 +125,7 @@ function toUuid(bytes: Buffer, from: number, to: number, version = 0x40): string
 }
 
 /** An encrypted number: its visible digits, with a star and six characters replacing the middle ones. */
-export const encryptedNumber = /^(\+\d*)\*([\w-]{6})(\d{0,2})$/;
+const encryptedNumber = /^(\+\d*)\*([\w-]{6})(\d{0,2})$/;
 
 /** The range of the hidden digits: those that `maskNumber` hides. */
 function middleOf(number: string): { readonly from: number; readonly to: number } {
