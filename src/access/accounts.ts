@@ -20,16 +20,7 @@ export const noApiKeys =
   "phoneproof: /v1 is for customers with API keys, and this verifier has none. Give createVerifier the option customers, or leave /v1 unmounted and call verifier.createAuthentication, retry and check in a route of your own";
 
 /** The customers that may call. */
-export interface Accounts {
-  /** Returns the account for an x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
-  byKey(apiKey: string | undefined): Promise<Account>;
-  /** Returns the account for a UUID, in direct calls. Throws `account_invalid`. */
-  byUuid(customerUuid: string): Promise<Account>;
-  /** The customer of a direct call without `customer_uuid`. Throws `bad_request` if the verifier has customers. */
-  unnamed(): string;
-  /** Secrets that sign a customer's callbacks, current first: its own, or derived from the verifier's secrets. */
-  webhookSecrets(customerUuid: string): Promise<readonly string[]>;
-}
+export type Accounts = ReturnType<typeof createAccounts>;
 
 /** An API key is shown once; store only its digest. */
 export interface ApiKey {
@@ -57,7 +48,7 @@ export function createAccounts(
   clock: Clock,
   outage: Outage,
   implicit = customers === undefined ? implicitCustomer : undefined,
-): Accounts {
+) {
   const source = customers ?? configuredCustomers([{ customer_uuid: implicitCustomer, keys: [] }]);
   /** Reading a customer's policy takes 40 µs; a flow has at least two requests. */
   const policies = new WeakMap<object, Policy>();
@@ -71,7 +62,7 @@ export function createAccounts(
     try {
       const answer = source[question](text);
       const found = isThenable(answer) ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
-      const customer = found === undefined || found === null ? undefined : parseCustomer(found);
+      const customer = found === undefined || found === null ? undefined : configured.has(found) ? found : readCustomer(found);
       if (outage.on) outage.worked();
       if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
         throw new Error("the customer source was asked for one customer and returned another");
@@ -92,7 +83,8 @@ export function createAccounts(
   };
 
   return {
-    async byKey(apiKey) {
+    /** Returns the account for an x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
+    async byKey(apiKey: string | undefined): Promise<Account> {
       if (customers === undefined) throw new Error(noApiKeys);
       // Too long, or mistyped: do not hash it or ask the source.
       const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
@@ -100,25 +92,23 @@ export function createAccounts(
       if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
       return known;
     },
-    async byUuid(customerUuid) {
+    /** Returns the account for a UUID, in direct calls. Throws `account_invalid`. */
+    async byUuid(customerUuid: string): Promise<Account> {
       const known = await ask("find", customerUuid, account);
       if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
       return known;
     },
-    unnamed() {
+    /** The customer of a direct call without `customer_uuid`. Throws `bad_request` if the verifier has customers. */
+    unnamed(): string {
       if (implicit !== undefined) return implicit;
       throw new VerifierError("bad_request", "customer_uuid is required: this verifier has customers.");
     },
-    async webhookSecrets(customerUuid) {
+    /** Secrets that sign a customer's callbacks, current first: its own, or derived from the verifier's secrets. */
+    async webhookSecrets(customerUuid: string): Promise<readonly string[]> {
       const own = await ask("find", customerUuid, ({ webhookSecrets }) => webhookSecrets ?? undefined);
       return own ?? settings.secrets.map((secret) => derivedWebhookSecret(secret, customerUuid));
     },
   };
-}
-
-/** Customers from a custom source are parsed on every read. */
-function parseCustomer(found: Customer): Customer {
-  return configured.has(found) ? found : readCustomer(found);
 }
 
 /** Customers parsed when the verifier was built; they cannot change. */

@@ -10,13 +10,7 @@ import type { Observed } from "../observability/observed.js";
 import type { LookupFacts, LookupProvider, LookupResult } from "../ports/lookup-provider.js";
 
 /** Facts about numbers from online sources. */
-export interface NumberFacts {
-  /**
-   * Returns the facts, at most `lookupTimeout` after a cache miss. Never rejects: without an answer the facts are
-   * empty.
-   */
-  of(account: Account, phone: PhoneNumber): Promise<LookupFacts>;
-}
+export type NumberFacts = ReturnType<typeof createNumberFacts>;
 
 /**
  * How long answers, including empty ones, are cached (docs/contract.md#lookup-cache); and failures, or answers that
@@ -41,7 +35,7 @@ interface Kept {
  * The provider with a cache in the store, by customer (docs/contract.md#keyed-by-customer). Cache keys hold no clear
  * number, and values none at all. Concurrent lookups of a number share the answer.
  */
-export function createNumberFacts(parts: Observed, provider: LookupProvider | undefined): NumberFacts {
+export function createNumberFacts(parts: Observed, provider: LookupProvider | undefined) {
   const { clock, keyring, monitor, inBackground, logger, settings, store } = parts;
   const flights = new Map<string, Promise<LookupFacts>>();
 
@@ -72,7 +66,11 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
   };
 
   return {
-    async of(account, phone) {
+    /**
+     * Returns the facts, at most `lookupTimeout` after a cache miss. Never rejects: without an answer the facts are
+     * empty.
+     */
+    async of(account: Account, phone: PhoneNumber): Promise<LookupFacts> {
       if (provider === undefined || phone.test) return nothing;
       const key = factsKey(account.customer, keyring.pseudonym(phone.number));
       const flight = flights.get(key) ?? find(account, provider, phone, key);
