@@ -1,7 +1,7 @@
 import { authenticationStatuses, deviceTypes } from "../../contract/authentication.js";
 import { callbackForms, deliveryStatuses } from "../../contract/callback.js";
 import { channels } from "../../contract/channel.js";
-import type { Authentication, KeptMessage, KeyedCheck, KeyedStart, Origin, OutboxEvent, Send, SendState } from "../../domain/authentication.js";
+import type { Authentication, KeptMessage, KeyedCheck, KeyedStart, Origin, OutboxEvent, Send } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
 import { isInSlot } from "../../domain/slot.js";
 import { base36 } from "../../domain/time.js";
@@ -29,6 +29,7 @@ const sound = <T>(holds: boolean, value: unknown): T => {
   return value as T;
 };
 
+const isObject = (value: unknown) => typeof value === "object" && value !== null;
 const isText = (value: unknown) => typeof value === "string";
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
 /** Up to the latest time that a Date can hold. */
@@ -67,11 +68,11 @@ const maybe = <T>(field: Field<T>, first = 0): Field<T | undefined> => ({
   pack: (value, base) => (value === undefined ? undefined : (field.pack(value, base) ?? first)),
   read: (stored, base) => (stored === undefined ? undefined : field.read(stored, base)),
 });
-/** Stored unchanged. */
-const objects = <T extends object>(key: string): Field<readonly T[]> => ({
+/** Stored unchanged, and omitted if empty. */
+const array = <T>(key: string, isOne: (value: unknown) => boolean): Field<readonly T[]> => ({
   key,
   pack: (value) => (value.length === 0 ? undefined : value),
-  read: (stored = []) => sound(Array.isArray(stored) && stored.every((one) => typeof one === "object" && one !== null), stored),
+  read: (stored = []) => sound(Array.isArray(stored) && stored.every(isOne), stored),
 });
 /** `alone`: the field that is stored by itself if all others have their usual values. */
 const list = <T extends object>(key: string, table: Table<T>, alone: keyof T & string): Field<readonly T[]> => {
@@ -88,18 +89,12 @@ const list = <T extends object>(key: string, table: Table<T>, alone: keyof T & s
 };
 
 /** Stored unchanged. */
-const object = <T extends object>(key: string): Field<T> => ({
-  key,
-  pack: (value) => value,
-  read: (stored) => sound(typeof stored === "object" && stored !== null, stored),
-});
-
-const sendStates: readonly SendState[] = ["undecided", "accepted", "unknown"];
+const object = <T extends object>(key: string): Field<T> => ({ key, pack: (value) => value, read: (stored) => sound(isObject(stored), stored) });
 
 const sendFields: Table<Send> = {
   attempt: count("n", 1),
   digest: text("d"),
-  state: oneOf("s", sendStates),
+  state: oneOf("s", ["undecided", "accepted", "unknown"] as const),
   at: time("t"),
   route: maybe(text("r")),
   channel: maybe(oneOf("c", channels)),
@@ -108,13 +103,6 @@ const sendFields: Table<Send> = {
   messageId: maybe(text("i")),
   delivery: maybe(oneOf("y", deliveryStatuses)),
 };
-
-/** Stored unchanged. */
-const texts = (key: string): Field<readonly string[]> => ({
-  key,
-  pack: (value) => (value.length === 0 ? undefined : value),
-  read: (stored = []) => sound(Array.isArray(stored) && stored.every(isText), stored),
-});
 
 /** The fields in the text. Customer, id and end are stored outside it, and an encrypted number replaces `number`. */
 type Kept = Omit<Authentication, "customer" | "id" | "keepUntil" | "sealed">;
@@ -137,19 +125,19 @@ const fields: Table<Kept> = {
   wrongChecks: count("w"),
   validated: flag("v"),
   sends: list<Send>("d", sendFields, "digest"),
-  decisions: objects<Decision>("i"),
+  decisions: array<Decision>("i", isObject),
   deviceType: maybe(oneOf("o", deviceTypes)),
   appRealm: maybe(text("h")),
   callbackUrl: maybe(text("u")),
   settleBy: maybe(time("b")),
-  outbox: objects<OutboxEvent>("q"),
+  outbox: array<OutboxEvent>("q", isObject),
   events: count("m"),
   origin: maybe(object<Origin>("g")),
   uncounted: count("j"),
   request: maybe(text("f")),
-  checks: objects<KeyedCheck>("k"),
-  keptIds: texts("z"),
-  starts: objects<KeyedStart>("S"),
+  checks: array<KeyedCheck>("k", isObject),
+  keptIds: array<string>("z", isText),
+  starts: array<KeyedStart>("S", isObject),
   canceled: mark("C"),
   locale: maybe(text("L")),
   codeLength: maybe(count("N", 0)),
