@@ -1,5 +1,5 @@
-import { consoleLogger } from "./core/console-logger.js";
-import { systemClock } from "./core/system-clock.js";
+import { systemClock } from "./core/clocks.js";
+import { consoleLogger } from "./core/loggers.js";
 import { createVerifier, type Verifier } from "./create-verifier.js";
 import { VerifierError } from "./errors.js";
 import { toErrorResponse } from "./http/answer.js";

@@ -3,7 +3,7 @@ import type { DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { RetryStatus } from "../contract/retry.js";
-import { throttledLogger } from "../core/throttled-logger.js";
+import { throttledLogger } from "../core/loggers.js";
 import { type Authentication, type OutboxEvent, sendOf } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";

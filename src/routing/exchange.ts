@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { withTimeout } from "../core/deadline.js";
-import { safeLogger } from "../core/safe-logger.js";
+import { safeLogger } from "../core/loggers.js";
 import type { Store } from "../ports/store.js";
 import { type Counts, mergeRead, type Place, readsDue, stretch, stretchOf, type Tally } from "./counts.js";
 import { getOrPut } from "./get-or-put.js";

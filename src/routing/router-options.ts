@@ -1,6 +1,6 @@
 import * as z from "zod";
-import { consoleLogger } from "../core/console-logger.js";
-import { systemClock } from "../core/system-clock.js";
+import { systemClock } from "../core/clocks.js";
+import { consoleLogger } from "../core/loggers.js";
 import { type CountryCode, countryError, countryKeyError } from "../domain/countries.js";
 import { checkedBy, optionErrors, plainWords } from "../options/option-errors.js";
 import type { Clock } from "../ports/clock.js";

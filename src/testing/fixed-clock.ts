@@ -1,4 +1,4 @@
-import { systemClock } from "../core/system-clock.js";
+import { systemClock } from "../core/clocks.js";
 import type { Clock } from "../ports/clock.js";
 
 /** A clock that moves only when it is set. */

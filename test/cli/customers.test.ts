@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
-import { systemClock } from "../../src/core/system-clock.js";
+import { systemClock } from "../../src/core/clocks.js";
 import type { Store } from "../../src/ports/store.js";
 import { startProcess } from "../customers/life.js";
 import { type Connected as ConnectedMongo, drivers, dropDatabase, type MongoServer, mongoServer, newDatabase } from "../support/mongo.js";

@@ -1,6 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { systemClock } from "../../src/core/system-clock.js";
-import { wholeMilliseconds } from "../../src/core/whole-milliseconds.js";
+import { systemClock, wholeMilliseconds } from "../../src/core/clocks.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 
 describe("the system's clock waits as long as it is asked to (docs/contract.md#clock)", () => {

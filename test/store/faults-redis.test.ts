@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recognise } from "../../adapters/store/redis/clients.js";
 import { type RunScript, redisStore } from "../../adapters/store/redis/index.js";
-import { systemClock } from "../../src/core/system-clock.js";
+import { systemClock } from "../../src/core/clocks.js";
 import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster, startRedis, startSentinel, until } from "../support/redis.js";
 import { type Connected, clients, clusterClients, hurried, patient, sentinelClients } from "../support/redis-clients.js";
 import { startProxy } from "../support/redis-proxy.js";

@@ -5,7 +5,7 @@ import { forgetSecrets, look, takeLeaks, watched } from "./leaks.js";
 
 vi.mock("../../src/composition.js", async (original) => {
   const real = await original<typeof import("../../src/composition.js")>();
-  const { consoleLogger } = await import("../../src/core/console-logger.js");
+  const { consoleLogger } = await import("../../src/core/loggers.js");
   return { ...real, compose: (options: Parameters<typeof real.compose>[0]) => real.compose(options === undefined ? options : watched(options, consoleLogger)) };
 });
 
