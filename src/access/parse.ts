@@ -10,10 +10,7 @@ import { callbackUrlError } from "../domain/callback-url.js";
 import { VerifierError } from "../errors.js";
 import type { Settings } from "../options/options.js";
 
-/**
- * Parses the input of an operation, once on entry (docs/contract.md#parse-once). Each throws `VerifierError` with the
- * code of the first error.
- */
+/** Parses once, on entry (docs/contract.md#parse-once). Throws `VerifierError` with the code of the first error. */
 export const parseRetry = (input: unknown) => parse(RetryRequest, input);
 export const parseCheck = (input: unknown) => parse(CheckRequest, input);
 export const parseLookup = (input: unknown) => parse(LookupRequest, input);
@@ -51,10 +48,7 @@ function requireConsistent<Request extends WithDevice>(request: Request, setting
   return request;
 }
 
-/**
- * "a number where a string belongs is `bad_request`" (docs/contract.md#strict-types). A malformed string throws its
- * field's own code, if it has one.
- */
+/** A string may throw its field's own code; anything else is `bad_request` (docs/contract.md#strict-types). */
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input);
   if (parsed.success) return parsed.data;
@@ -70,4 +64,32 @@ function codeOf(issue: z.core.$ZodIssue) {
 
 function textOf(issue: z.core.$ZodIssue): string {
   return issue.path.length === 0 ? "must be a JSON object" : issue.message;
+}
+
+const knownFields = new Set(
+  [CreateAuthenticationRequest, CheckRequest, DeliverRequest, ConfirmRequest, HistoryRequest, StatsRequest].flatMap(({ shape }) => Object.keys(shape)),
+);
+const bare = (name: string) => name.replaceAll(/[^a-z]/gi, "").toLowerCase();
+const meant = new Map([...Array.from(knownFields, (field) => [bare(field), field] as const), ["ipaddress", "ip"] as const, ["phone", "phone_number"] as const]);
+
+/** Options of calls, by what they are called among the fields. */
+const optionsOfCalls = new Map([
+  ["idempotencykey", "createAuthentication(request, { idempotencyKey })"],
+  ["scope", "verifications.start(request, { scope })"],
+  ["usedup", "verifications.start(request, { usedUp })"],
+]);
+
+/**
+ * Throws `bad_request` if a direct call misspells a known field, such as `deviceId` for `device_id`, or has an option
+ * among its fields. Ignored like other unknown fields, it would disable the limits per device, or send twice.
+ * `hasKey`: the idempotency key is a field, as in `deliver`.
+ */
+export function refuseMisspelt(request: object, hasKey: boolean): void {
+  for (const name in request) {
+    const option = hasKey ? undefined : optionsOfCalls.get(bare(name));
+    if (option !== undefined) throw new VerifierError("bad_request", `${name} is not a field of a request: it is an option, as in ${option}.`);
+    if (knownFields.has(name)) continue;
+    const field = meant.get(bare(name));
+    if (field !== undefined && !(field in request)) throw new VerifierError("bad_request", `${name} is not a field of a request: say ${field}.`);
+  }
 }

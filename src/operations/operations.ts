@@ -12,8 +12,8 @@ import {
   parseStats,
   parseTarget,
   parseVerificationCheck,
+  refuseMisspelt,
 } from "../access/parse.js";
-import { refuseMisspelt } from "../access/spelling.js";
 import type { ConfirmResult, DeliverResult } from "../contract/delivery.js";
 import type { AuthenticationResult, CheckResult, RetryResult } from "../contract/direct.js";
 import type { LookupResponse } from "../contract/lookup.js";
