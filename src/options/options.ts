@@ -11,14 +11,10 @@ import { policyErrors, ruleErrors } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
 import type { VerifierOptions } from "./types.js";
 
-/**
- * The options as the engine uses them: checked, with defaults. Durations, except those of `policy`, are milliseconds.
- */
+/** The options, checked and with defaults. Durations, except those of `policy`, are milliseconds. */
 export type Settings = Readonly<ReturnType<typeof settingsOf>>;
 
-/**
- * Checks the options and fills in the defaults. Throws `invalid_options`, which names each option's path and the fix.
- */
+/** Fills in the defaults. Throws `invalid_options`, which names each option's path and the fix. */
 export function readOptions(options: VerifierOptions): Settings {
   if (options instanceof Promise)
     throw invalidOptions(["the options are a promise: await it first; the function of lazyVerifier must return the options themselves"]);
@@ -35,21 +31,14 @@ export function readOptions(options: VerifierOptions): Settings {
 function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock, ...read }: ValidOptions) {
   const { secret, phoneValidation: validation, ambiguousLineType, blockedNumbers, receipts, callbacks, statistics, ...same } = read;
   const { sender: post, worker: deliver, concurrency: callbackConcurrency, ...delivery } = callbacks;
-  const { pepper, ipInfo, onEvent, challenge, spamRules } = same;
   const testNumbers = new Map(
     same.testNumbers.map((entry) => (typeof entry === "string" ? [canonicalNumber(entry), undefined] : [canonicalNumber(entry.number), entry])),
   );
   return {
     ...same,
     ...delivery,
-    waitUntil: delivery.waitUntil,
-    rsaPrivateKey: delivery.rsaPrivateKey,
     deliver,
     callbackConcurrency,
-    pepper,
-    ipInfo,
-    onEvent,
-    challenge,
     /** The current one first. */
     secrets: secret,
     countries: read.countries === "all" ? ("all" as const) : new Set<string>(read.countries),
@@ -58,7 +47,7 @@ function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock
     testNumbers,
     blocked: (number: string) => blockedNumbers.find({ number }) !== undefined,
     /** Your own rules that are cells. */
-    ownCells: spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }) => ({ name, seed, mode, perVerified })),
+    ownCells: same.spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }) => ({ name, seed, mode, perVerified })),
     /** Of the sender. */
     channels: sender.channels ?? [sender.channel ?? ("sms" as const)],
     callsFixedLines: sender.callsFixedLines && ((country: string | undefined) => sender.callsFixedLines?.(country) === true),
