@@ -7,18 +7,8 @@ import type { SmsSender } from "../ports/sms-sender.js";
 import type { ValidOptions } from "./schema.js";
 
 /** What is wrong with options that are each valid on their own. */
-export function ruleErrors({
-  conversion,
-  policy,
-  customers,
-  message,
-  receipts,
-  callbacks,
-  countries,
-  sender,
-  lookup,
-  lookupBeforeSend,
-}: ValidOptions): string[] {
+export function ruleErrors(options: ValidOptions): string[] {
+  const { conversion, policy, customers, message, receipts, callbacks, countries, sender, lookup, lookupBeforeSend } = options;
   const own = Array.isArray(customers) ? customers.map((one, at) => [`customers.${at}.policy`, one.policy && withOverride(policy, one.policy)] as const) : [];
   const needsPrice = lookup !== undefined && parsePrice(lookup.price) === undefined;
   return [
@@ -80,16 +70,14 @@ function reachErrors(allowed: "all" | readonly string[], sender: SmsSender): str
 /** Why no one could carry out the sender's fallback (docs/contract.md#fallback). */
 function fallbackErrors({ fallback }: SmsSender, hasReceipts: boolean, hasWorker: boolean): string[] {
   if (fallback === undefined) return [];
-  return [
-    ...(hasReceipts
-      ? []
-      : ["sender has a fallback, which needs receipts: set receipts: { baseUrl, sources } and mount verifier.receipts, or leave fallback out"]),
-    ...(hasWorker || fallback.elsewhere
-      ? []
-      : [
-          'callbacks.worker is false, and the sender has a fallback, which a worker sends: leave it out, or say fallback: { worker: "elsewhere" } if another process runs the worker',
-        ]),
-  ];
+  const problems: string[] = [];
+  if (!hasReceipts)
+    problems.push("sender has a fallback, which needs receipts: set receipts: { baseUrl, sources } and mount verifier.receipts, or leave fallback out");
+  if (!hasWorker && !fallback.elsewhere)
+    problems.push(
+      'callbacks.worker is false, and the sender has a fallback, which a worker sends: leave it out, or say fallback: { worker: "elsewhere" } if another process runs the worker',
+    );
+  return problems;
 }
 
 /** Providers with two sources, and senders without one for their receipts. */
