@@ -13,17 +13,11 @@ const shortestKey = 32;
 
 /** The key made of 32 random bytes. */
 export function apiKeyOf(bytes: Uint8Array): string {
-  const drawn = inBase62(
-    bytes.reduce((value, byte) => value * 256n + BigInt(byte), 0n),
-    43,
-  );
+  const drawn = inBase62(BigInt(`0x${Buffer.from(bytes).toString("hex")}`), 43);
   return `pp_${drawn}${checksum(drawn)}`;
 }
 
-/**
- * Returns the key itself: "accepted without its underscore" (docs/contract.md#api-keys). Keys of any other form
- * are returned unchanged.
- */
+/** "accepted without its underscore" (docs/contract.md#api-keys). Keys of any other form are returned unchanged. */
 export function keyNamed(given: string): string {
   const whole = given.replace(/^pp(?=[0-9A-Za-z]{49}$)/, "pp_");
   return isMistyped(whole) ? given : whole;
