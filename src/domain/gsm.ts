@@ -7,22 +7,11 @@
 const alphabet = "@£$¥èéùìòÇ\nØø\rÅåΔ_ΦΓΛΩΠΨΣΘΞ\x1bÆæßÉ !\"#¤%&'()*+,-./0123456789:;<=>?¡ABCDEFGHIJKLMNOPQRSTUVWXYZÄÖÑÜ§¿abcdefghijklmnopqrstuvwxyzäöñüà";
 const escapeCode = 0x1b;
 /** The extension table: the code that follows the escape. */
-const extension: readonly (readonly [string, number])[] = [
-  ["\f", 0x0a],
-  ["^", 0x14],
-  ["{", 0x28],
-  ["}", 0x29],
-  ["\\", 0x2f],
-  ["[", 0x3c],
-  ["~", 0x3d],
-  ["]", 0x3e],
-  ["|", 0x40],
-  ["€", 0x65],
-];
+const extension = { "\f": 0x0a, "^": 0x14, "{": 0x28, "}": 0x29, "\\": 0x2f, "[": 0x3c, "~": 0x3d, "]": 0x3e, "|": 0x40, "€": 0x65 };
 
 const codes = new Map<string, readonly number[]>([
   ...Array.from(alphabet, (character, code): [string, readonly number[]] => [character, [code]]),
-  ...extension.map(([character, code]): [string, readonly number[]] => [character, [escapeCode, code]]),
+  ...Object.entries(extension).map(([character, code]): [string, readonly number[]] => [character, [escapeCode, code]]),
 ]);
 codes.delete("\x1b");
 
