@@ -31,17 +31,11 @@ export function readDestination(parts: Observed, phoneNumber: string): PhoneNumb
  * The number's network and kind of line, if a lookup before the send returns them (docs/contract.md#lookup-before-send). Throws
  * `invalid_line` if the line type cannot receive codes; without facts, the numbering plan decides.
  */
-export async function lookBeforeSend(parts: Access, account: Account, phone: PhoneNumber): Promise<LookedUp> {
+export async function lookBeforeSend(parts: Access, account: Account, phone: PhoneNumber) {
   const facts = await parts.facts.of(account, phone);
   const { line_type: lineType } = facts;
   if (lineType !== undefined && isRefusedLine(lineType, phone.country, parts.settings)) throw new VerifierError("invalid_line", problems.invalid_line);
   return { network: networkOf(facts), isFixed: lineType === "FixedLine" };
-}
-
-/** What a lookup found. */
-export interface LookedUp {
-  readonly network: Network | undefined;
-  readonly isFixed: boolean;
 }
 
 /** The same for a number that was accepted before; it rejects nothing. */
