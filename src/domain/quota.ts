@@ -1,6 +1,6 @@
 import type { Authentication } from "./authentication.js";
 import { balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
-import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
+import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, sinceOf, sumClaim } from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
 import { type DestinationError, destinationErrors } from "./phone-number.js";
@@ -25,10 +25,7 @@ export interface Charge {
 /** Money is counted in millionths. */
 export const moneyUnit = 1e6;
 
-/**
- * The measured value and its threshold, in the terms of docs/contract.md. `held`: what the store holds without the
- * message.
- */
+/** In the terms of docs/contract.md. `held`: what the store holds without the message. */
 export function measured({ counts, threshold, perVerified = 0, claim }: Charge, held: number): { readonly value: number; readonly threshold: number } {
   if (counts === "plain") return { value: held, threshold };
   if (counts === "money") return { value: (held + ("weight" in claim ? claim.weight : 0)) / moneyUnit, threshold };
@@ -39,10 +36,7 @@ export function measured({ counts, threshold, perVerified = 0, claim }: Charge, 
 /** Identifies a send for its charges. */
 type SendSubject = Pick<Authentication, "customer" | "id" | "number" | "createdAt"> & { readonly attempt: number };
 
-/**
- * The further subjects of a create's charges. "A missing `ip` or `device_id` skips that rule"
- * (docs/contract.md#missing-fields).
- */
+/** "A missing `ip` or `device_id` skips that rule" (docs/contract.md#missing-fields). */
 type CreateSubject = SendSubject & {
   readonly deviceId?: string | undefined;
   readonly ip?: string | undefined;
@@ -70,32 +64,25 @@ function callsTo(customer: string, number: string): string {
   return `${customer}:k:${number}`;
 }
 
-/** All windows and sums of the caps, and everything else, named after a number. `number`: its keyed hash. */
-export interface NumberNames {
-  /** Members are sends: `id/createdAt/attempt`, the time in base 36. */
-  readonly sends: string;
-  /** Sums of sends, for caps too large to be counted member by member. */
-  readonly sendSums: readonly SumParts[];
-  readonly callSums: readonly SumParts[];
-  /** Wrong codes. */
-  readonly guesses: SumParts;
-  /** Members are authentications, `id/createdAt`, that the window of sends does not name for their whole retention. */
-  readonly listed: string;
-  /** Members are rejected creates, `id/createdAt`, and requests without an authentication, `code/createdAt/token`. */
-  readonly refused: string;
-  /** When the number's caps were lifted. */
-  readonly lifted: string;
-}
+/** All windows and sums of the caps, and everything else, named after a number. */
+export type NumberNames = ReturnType<typeof namesOfNumber>;
 
-export function namesOfNumber(customer: string, number: string, { limits }: Policy, moment: Moment): NumberNames {
+/** `number`: its keyed hash. */
+export function namesOfNumber(customer: string, number: string, { limits }: Policy, moment: Moment) {
   const sends = sendsOf(customer, number);
   return {
+    /** Members are sends: `id/createdAt/attempt`, the time in base 36. */
     sends,
+    /** Sums of sends, for caps too large to be counted member by member. */
     sendSums: limits.perNumber.filter(({ limit }) => limit > largestExact).map((cap) => partsAt(sumOfCap(sends, cap), periodOf(cap), moment)),
     callSums: limits.callsPerNumber.map((cap) => partsAt(sumOfCap(callsTo(customer, number), cap), periodOf(cap), moment)),
+    /** Wrong codes. */
     guesses: partsAt(guessSum(customer, number), guessPeriod, moment),
+    /** Members are authentications, `id/createdAt`, that the window of sends does not name for their whole retention. */
     listed: `${customer}:h:${number}`,
+    /** Members are rejected creates, `id/createdAt`, and requests without an authentication, `code/createdAt/token`. */
     refused: `${customer}:r:${number}`,
+    /** When the number's caps were lifted. */
     lifted: `${customer}:u:${number}`,
   };
 }
@@ -106,10 +93,7 @@ const keptForDeliveries = hour;
 /** How many members a window keeps beyond its largest limit (domain/claim.ts). */
 const keptBeyond = 8;
 
-/**
- * How much longer a record with a callback may be retained: three days of tries, and "7 days after the last delivery
- * step" (docs/contract.md#tombstone).
- */
+/** Three days of tries, and "7 days after the last delivery step" (docs/contract.md#tombstone). */
 const keptForCallbacks = 11 * day;
 
 /**
@@ -161,18 +145,12 @@ export function keptApartClaim({ customer, id, keepUntil }: Authentication, numb
 /** The largest limit that a window can have; it never rejects anything here. */
 export const largestLimit = 1_000;
 
-/**
- * Claims the members of the window of sends again at `now`, so that they can be removed later without knowing their
- * original times. This makes no cap laxer.
- */
+/** Claims members of the window of sends again at `now`, to remove them at a known time. This makes no cap laxer. */
 export function movedClaims({ sends: window }: NumberNames, members: readonly string[], now: number, keptFor: number): Claim[] {
   return members.map((member) => ({ window, member, limit: largestLimit, now, since: now, keepUntil: now + keptFor }));
 }
 
-/**
- * Lifts the caps of a number whose sends were moved to `now`: removes them from their window, and lists their
- * authentications so that they can still be found.
- */
+/** Removes sends that were moved to `now` from their window, and lists their authentications, to be found. */
 export function liftedClaims({ sends, listed }: NumberNames, members: readonly string[], policy: Policy, { now, skew }: Moment): Claim[] {
   const { keptFor } = indexOf(policy);
   const authentications = new Map(members.map(readMember).map(({ id, at }) => [id, at]));
@@ -183,10 +161,7 @@ export function liftedClaims({ sends, listed }: NumberNames, members: readonly s
   ];
 }
 
-/**
- * Caps of a create: those of its send, those "per device_id" (docs/contract.md#caps), and those per ip that the
- * operator has set.
- */
+/** Those of its send, those "per device_id" (docs/contract.md#caps), and those per ip that the operator has set. */
 export function capCharges(subject: CreateSubject, policy: Policy, moment: Moment, pseudonym: Pseudonym): Charge[] {
   const { customer, deviceId, ip, isCall } = subject;
   const { limits } = policy;
@@ -295,10 +270,7 @@ export function takenOut(window: string, member: string, at: number, limit?: num
   return { window, member, out: true, now: at, since: at, keepUntil: at, ...(limit !== undefined && { limit }) };
 }
 
-/**
- * The largest cap that is counted member by member, exact to the millisecond. A larger cap is a sum of twelfths, and
- * may block up to a twelfth of its length longer than necessary.
- */
+/** A larger cap is a sum of twelfths, and may block up to a twelfth of its length longer than necessary. */
 const largestExact = 100;
 const partsOfCap = 13;
 
@@ -342,10 +314,7 @@ function chargesOf(
   });
 }
 
-/**
- * "The customer's cap grows by 3 for each of its users verified" (docs/contract.md#growing-cap): what a verification
- * earns for the cap.
- */
+/** "The customer's cap grows by 3 for each of its users verified" (docs/contract.md#growing-cap). */
 export function growthClaims(customer: string, { limits }: Pick<Policy, "limits">, moment: Moment): SumClaim[] {
   const growing = limits.perCustomer.filter(({ perVerified = 0 }) => perVerified > 0);
   return growing.map((cap) => sumClaim(sumOfCap(`${customer}:c`, cap), verifiedWeight(0, cap.perVerified ?? 0), periodOf(cap), moment));
@@ -372,10 +341,7 @@ function roomAt({ claim, period }: Charge, { roomSince, roomPart }: Refused, ske
   return period === undefined || roomPart === undefined ? undefined : partStart(roomPart, period, skew);
 }
 
-/**
- * Whole seconds until the blocking cap or ceiling has room. `undefined`: none of these blocked, there is room already,
- * or the time is unknown.
- */
+/** Whole seconds until the blocking cap or ceiling has room; `undefined` if none blocked, it has, or it is unknown. */
 export function retryAfter(decisions: readonly Decision[], now: number): number | undefined {
   const until = decisions.find((decision) => decision.until !== undefined)?.until ?? now;
   return until > now ? Math.ceil((until - now) / 1000) : undefined;
