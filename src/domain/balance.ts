@@ -5,15 +5,11 @@
  */
 const unit = 1e6;
 
-/** What a cell holds. */
-export interface Balance {
-  /** Messages that are not verified, minus what verifications have earned. */
-  readonly balance: number;
-  /** Authentications verified. */
-  readonly verified: number;
-}
-
-export function readBalance(held: number): Balance {
+/**
+ * What a cell holds. `balance`: messages that are not verified, minus what verifications have earned; `verified`: the
+ * authentications verified.
+ */
+export function readBalance(held: number): { readonly balance: number; readonly verified: number } {
   const balance = Math.floor(held / unit);
   return { balance, verified: held - balance * unit };
 }

@@ -6,14 +6,6 @@ import { type Decision, isEnforced } from "./decision.js";
 import { milliseconds, type Policy } from "./policy.js";
 import { settleOverdue } from "./send.js";
 
-/** The result of a retry, without its ids and `created_at`. */
-export interface RetryStanding {
-  readonly status: RetryStatus;
-  readonly remaining: number;
-  /** Milliseconds since the epoch. */
-  readonly nextRetryAt: number;
-}
-
 /**
  * "0 whenever the status is `expired_auth`, `already_validated`, `rate_limited` or `no_attempt`"
  * (docs/contract.md#next-retry).
@@ -22,9 +14,9 @@ const spent: ReadonlySet<RetryStatus> = new Set(["expired_auth", "already_valida
 
 /**
  * "`remaining_retry` = 4 − retries used, and 0 whenever the status is … `next_retry_at` = min(end of the cool-down,
- * `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (docs/contract.md#next-retry).
+ * `expires_at`), and `expires_at` whenever `remaining_retry` is 0" (docs/contract.md#next-retry), in milliseconds.
  */
-export function retryStanding(auth: Authentication, status: RetryStatus, policy: Policy, channel?: Channel): RetryStanding {
+export function retryStanding(auth: Authentication, status: RetryStatus, policy: Policy, channel?: Channel) {
   const remaining = spent.has(status) ? 0 : remainingRetries(auth, policy);
   return { status, remaining, nextRetryAt: remaining === 0 ? auth.expiresAt : Math.min(cooldownEnd(auth, policy, channel), auth.expiresAt) };
 }
