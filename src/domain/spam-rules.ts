@@ -210,20 +210,12 @@ export function spamCharges(
   });
   if (exempt.all) return charges;
   const refusing = decided.filter(({ mode, rule }) => mode === "enforce" && !exempt.rules.has(rule));
-  return [...charges, ...refusing.map((decision): SpamCharge => neverGranted(subject.customer, decision, moment))];
-}
-
-/** A claim that is always rejected, so that the caps before it are checked and nothing is written. */
-function neverGranted(customer: string, decided: Decision, moment: Moment): SpamCharge {
-  return {
-    rule: decided.rule,
-    mode: "enforce",
-    decided,
-    claim: sumClaim(`${customer}:no`, 0, period, moment, { limit: -1 }),
-    threshold: 0,
-    counts: "plain",
-    seed: 0,
+  // Claims that are always rejected, so that the caps before them are checked and nothing is written.
+  const never = (decided: Decision): SpamCharge => {
+    const claim = sumClaim(`${subject.customer}:no`, 0, period, moment, { limit: -1 });
+    return { rule: decided.rule, mode: "enforce", decided, claim, threshold: 0, counts: "plain", seed: 0 };
   };
+  return [...charges, ...refusing.map(never)];
 }
 
 /** Limits the open messages of a trusted number. `send`: its claim in the window of sends. */
@@ -238,10 +230,7 @@ export function isAgainst(charge: SpamCharge, held: number): boolean {
   return readBalance(held).balance >= charge.threshold && !provesItself(charge, held);
 }
 
-/**
- * Whether a rule is waived because of the verifications in its sum: "does not block if ≥ 100 verified"
- * (docs/contract.md#spam-country).
- */
+/** "does not block if ≥ 100 verified" (docs/contract.md#spam-country): its sum holds enough verifications. */
 export function provesItself({ provenAt, counts }: SpamCharge, held: number): boolean {
   return counts === "balance" && provenAt !== undefined && readBalance(held).verified >= provenAt;
 }
@@ -268,10 +257,7 @@ export interface SecondLook {
   readonly known?: boolean | undefined;
 }
 
-/**
- * The exemptions after a second look. `undefined`: the rule applies (docs/contract.md#trust,
- * docs/contract.md#spam-crowd).
- */
+/** `undefined`: the rule applies (docs/contract.md#trust, docs/contract.md#spam-crowd). */
 export function exemptedBy(look: SecondLook, decision: Decision, held: number, exempt: Exemptions, policy: SpamPolicy): Exemptions | undefined {
   if (decision.rule !== "crowd") {
     const sends = sendsOfTrusted(look, policy, decision.at);
