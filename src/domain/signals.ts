@@ -1,4 +1,4 @@
-import type { DeviceType } from "../contract/authentication.js";
+import type { Authentication } from "./authentication.js";
 import type { Decision, RuleMode } from "./decision.js";
 
 /** What the caller's resolver knows about an address. */
@@ -16,18 +16,13 @@ const vendorId = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$
 
 const suspectKinds: ReadonlySet<string> = new Set(["hosting", "proxy", "vpn", "tor"]);
 
+type SignalFields = Pick<Authentication, "deviceType" | "country"> & { readonly deviceId?: string | undefined };
+
 /**
  * "device_type against the shape of device_id, ip against the caller's country resolver: shadow by default"
  * (docs/contract.md#spam-signals). Returns the mismatch in words, or `undefined`.
  */
-function signalsError(
-  {
-    deviceType,
-    deviceId,
-    country,
-  }: { readonly deviceType?: DeviceType | undefined; readonly deviceId?: string | undefined; readonly country?: string | undefined },
-  ip: IpInfo = {},
-): string | undefined {
+function signalsError({ deviceType, deviceId, country }: SignalFields, ip: IpInfo = {}): string | undefined {
   if (deviceType === "ANDROID" && deviceId !== undefined && vendorId.test(deviceId)) return "device_id looks like an iOS device's, device_type is ANDROID";
   if (deviceType === "IOS" && deviceId !== undefined && !vendorId.test(deviceId))
     return `device_id does not look like an iOS device's${androidId.test(deviceId) ? " but of an Android one's" : ""}, device_type is IOS`;
@@ -37,7 +32,7 @@ function signalsError(
 }
 
 /** The rule based on a create's fields alone. */
-export function signalDecisions(mode: RuleMode, fields: Parameters<typeof signalsError>[0], ip: IpInfo | undefined, now: number): Decision[] {
+export function signalDecisions(mode: RuleMode, fields: SignalFields, ip: IpInfo | undefined, now: number): Decision[] {
   const reason = mode === "off" ? undefined : signalsError(fields, ip);
   return reason === undefined ? [] : [{ at: now, rule: "signals", mode: mode === "shadow" ? "shadow" : "enforce", reason }];
 }
