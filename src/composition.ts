@@ -8,7 +8,6 @@ import { createLists } from "./access/lists.js";
 import { createNumberFacts } from "./access/number-facts.js";
 import { guardedSender } from "./callbacks/guarded-sender.js";
 import { createOutbox, type Outbox } from "./callbacks/outbox.js";
-import type { Channel } from "./contract/channel.js";
 import type { Conversion } from "./contract/conversion.js";
 import { agedCache } from "./core/aged-cache.js";
 import { systemClock, wholeMilliseconds } from "./core/clocks.js";
@@ -23,12 +22,10 @@ import { leaseTime } from "./domain/delivery.js";
 import { milliseconds } from "./domain/policy.js";
 import { minute } from "./domain/time.js";
 import { createHandler } from "./http/handle.js";
-import type { HttpRequest, HttpResponse } from "./http/message.js";
 import { createMetricsHandler } from "./http/metrics.js";
 import { createReceiptHandler } from "./http/receipts.js";
 import { createCountries } from "./messages/countries.js";
 import { createPast } from "./messages/past.js";
-import { settleForeign } from "./messages/receipts.js";
 import { createAlarms } from "./observability/alarms.js";
 import { createMonitor, type Monitor } from "./observability/monitor.js";
 import type { Observed } from "./observability/observed.js";
@@ -36,41 +33,13 @@ import { createStatistics } from "./observability/statistics.js";
 import { tracedSender, tracedStore } from "./observability/tracing.js";
 import type { Context } from "./operations/context.js";
 import { neededCeiling } from "./operations/deliver.js";
-import { type DiagnoseOptions, diagnose, type Finding } from "./operations/diagnose.js";
+import { type DiagnoseOptions, diagnose } from "./operations/diagnose.js";
 import { fallBack } from "./operations/fall-back.js";
-import { createOperations, type Operations } from "./operations/operations.js";
-import { type Ping, type PingOptions, ping } from "./operations/ping.js";
+import { createOperations } from "./operations/operations.js";
 import { tracedOperations } from "./operations/traced.js";
 import { readOptions } from "./options/options.js";
 import type { CustomerConfig, VerifierOptions } from "./options/types.js";
-import type { Clock } from "./ports/clock.js";
 import type { Customers } from "./ports/customers.js";
-import type { Logger } from "./ports/logger.js";
-import type { Receipt } from "./ports/receipts.js";
-
-type Handle = (request: HttpRequest) => Promise<HttpResponse>;
-
-/** The parts that a verifier exposes. */
-export interface Composed {
-  readonly operations: Operations;
-  readonly accounts: Accounts;
-  readonly customers: CustomersOfStore;
-  readonly outbox: Outbox;
-  /** Writes what only this process has counted to the store. */
-  readonly settle: () => Promise<void>;
-  readonly handle: Handle;
-  readonly handleReceipt: Handle;
-  readonly handleMetrics: Handle;
-  readonly metrics: () => string;
-  readonly ping: (options?: PingOptions) => Promise<Ping>;
-  readonly diagnose: (options: DiagnoseOptions) => Promise<readonly Finding[]>;
-  readonly settleReceipts: (receipts: readonly Receipt[]) => Promise<void>;
-  /** Why deliveries of this conversion would be rejected, under the policy of the options. */
-  readonly deliveryError: (conversion?: Conversion) => string | undefined;
-  readonly channels: readonly Channel[];
-  readonly logger: Logger;
-  readonly clock: Clock;
-}
 
 /** Tokens are private symbols, so no string or class that a host registered globally can replace one. */
 const tokens = {
@@ -83,15 +52,13 @@ const tokens = {
   accounts: Symbol("accounts"),
   outbox: Symbol("outbox"),
   context: Symbol("context"),
-  operations: Symbol("operations"),
-  handle: Symbol("handle"),
 };
 
 /**
  * The only place that knows how the parts fit together. One child container per verifier, resolved once. Throws
  * `VerifierError` `invalid_options`.
  */
-export function compose(options: VerifierOptions): Composed {
+export function compose(options: VerifierOptions) {
   const settings = readOptions(options);
   const { telemetry } = options;
   const logger = safeLogger(options.logger ?? consoleLogger);
@@ -178,23 +145,11 @@ export function compose(options: VerifierOptions): Composed {
       keptCodes: createSeals(settings.secrets, "phoneproof: codes of deliveries"),
     };
   });
-  register<Operations>(tokens.operations, (inner) => {
-    const operations = createOperations(inner.resolve(tokens.context), inner.resolve(tokens.accounts));
-    return telemetry === undefined ? operations : tracedOperations(operations, telemetry);
-  });
-  register<Handle>(tokens.handle, (inner) =>
-    createHandler({
-      operations: inner.resolve(tokens.operations),
-      accounts: inner.resolve(tokens.accounts),
-      monitor: inner.resolve(tokens.monitor),
-      clock,
-      logger,
-      docUrl: settings.docUrl,
-    }),
-  );
   const context = scope.resolve<Context>(tokens.context);
   const { countries, outbox, past, records, statistics, monitor } = context;
   const accounts = scope.resolve<Accounts>(tokens.accounts);
+  const plainOperations = createOperations(context, accounts);
+  const operations = telemetry === undefined ? plainOperations : tracedOperations(plainOperations, telemetry);
   telemetry?.metrics(() => monitor.metrics.readings());
   if (settings.deliver) outbox.start();
   const { receiptProviders = [] } = options.sender;
@@ -204,25 +159,21 @@ export function compose(options: VerifierOptions): Composed {
       "the carriers support delivery receipts, but none are configured: set receipts: { baseUrl, sources } and mount verifier.receipts, or give the sender receipts: false",
     );
   return {
-    operations: scope.resolve(tokens.operations),
+    context,
     accounts,
-    customers: scope.resolve(tokens.customers),
-    handle: scope.resolve(tokens.handle),
+    operations,
+    customers: scope.resolve<CustomersOfStore>(tokens.customers),
+    handle: createHandler({ operations, accounts, monitor, clock, logger, docUrl: settings.docUrl }),
     handleReceipt: createReceiptHandler({ messages: context, sources: settings.receiptSources, base: settings.receiptBase ?? "" }),
     handleMetrics: createMetricsHandler(monitor.metrics, settings.docUrl),
-    metrics: () => monitor.metrics.text(),
-    ping: (asked) => ping(context, asked),
-    diagnose: (asked) => diagnose({ context, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
-    settleReceipts: (receipts) => settleForeign(context, receipts),
-    outbox,
+    diagnose: (asked?: DiagnoseOptions) => diagnose({ context, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
+    /** Writes what only this process has counted to the store. */
     async settle() {
       await records.written();
       await Promise.all([countries.close(), past.close(), statistics.close()]);
     },
-    deliveryError: (conversion = settings.conversion ?? "unknown") => neededCeiling(settings.policy, conversion),
-    channels: settings.channels,
-    logger,
-    clock,
+    /** Why deliveries of this conversion would be rejected, under the policy of the options. */
+    deliveryError: (conversion: Conversion = settings.conversion ?? "unknown") => neededCeiling(settings.policy, conversion),
   };
 }
 

@@ -23,13 +23,14 @@ import type {
 import type { LookupResponse } from "./contract/lookup.js";
 import type { Verifications } from "./contract/verification.js";
 import type { HttpHandler } from "./http/message.js";
+import { settleForeign } from "./messages/receipts.js";
 import type { Stats } from "./observability/statistics.js";
 import type { DiagnoseOptions, Finding } from "./operations/diagnose.js";
 import type { Erasure } from "./operations/erase.js";
 import type { Explanation } from "./operations/explain.js";
 import type { HistoryEntry } from "./operations/history.js";
 import type { CallOptions } from "./operations/operations.js";
-import type { Ping, PingOptions } from "./operations/ping.js";
+import { type Ping, type PingOptions, ping } from "./operations/ping.js";
 import type { RefusedRequests } from "./operations/refusals.js";
 import type { Unlocking } from "./operations/unlock.js";
 import type { VerifierOptions } from "./options/types.js";
@@ -175,24 +176,8 @@ const noOptions: CallOptions = {};
  * its fix.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const {
-    operations,
-    accounts,
-    customers,
-    handle,
-    handleReceipt,
-    handleMetrics,
-    metrics,
-    ping,
-    diagnose,
-    settleReceipts,
-    outbox,
-    settle,
-    logger,
-    clock,
-    channels,
-    deliveryError,
-  } = compose(options);
+  const { context, accounts, operations, customers, handle, handleReceipt, handleMetrics, diagnose, settle, deliveryError } = compose(options);
+  const { clock, logger, monitor, outbox, settings } = context;
   const handler = (root: string, answer: HttpHandler["handle"]): HttpHandler => ({
     root,
     handle: answer,
@@ -222,15 +207,15 @@ export function createVerifier(options: VerifierOptions): Verifier {
       outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence),
     webhookSecrets: async (customerUuid = accounts.unnamed()) => accounts.webhookSecrets(customerUuid.toLowerCase()),
     verifications: operations.verifications,
-    channels: async () => channels,
+    channels: async () => settings.channels,
     customerOf: async (apiKey) => (await accounts.byKey(apiKey)).customer,
     customers,
     http,
     receipts: handler("/receipts", handleReceipt),
-    settleReceipts,
-    ping,
-    diagnose: (asked = {}) => diagnose(asked),
-    metrics,
+    settleReceipts: (receipts) => settleForeign(context, receipts),
+    ping: (asked) => ping(context, asked),
+    diagnose,
+    metrics: () => monitor.metrics.text(),
     metricsHandler: handler("/metrics", handleMetrics),
     async close() {
       await outbox.stop();
