@@ -2,7 +2,6 @@ import { channels } from "../contract/channel.js";
 import { type StoreDeadline, TimedOut, withTimeout } from "../core/deadline.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
-import type { Account } from "../domain/account.js";
 import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";
 import { givenBack, type SumClaim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
@@ -12,7 +11,6 @@ import { type Ceiling, ceilingsOf, parsePrice, spendCorrection } from "../domain
 import type { TestNumber } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
 import type { Channel, CodeMessage, RouteStep } from "../ports/sms-sender.js";
-import type { GivenMessage } from "./given-message.js";
 import { cellsOf, type MessageCommit } from "./message-commit.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./message-ids.js";
 import type { Messages } from "./messages.js";
@@ -35,11 +33,11 @@ export interface HandedOver {
  * message may have been handed over, no store failure turns the response into an error"
  * (docs/contract.md#no-error-after-hand-over).
  */
-export async function handOver(messages: Messages, account: Account, deadline: StoreDeadline, commit: MessageCommit): Promise<HandedOver> {
+export async function handOver(messages: Messages, deadline: StoreDeadline, commit: MessageCommit): Promise<HandedOver> {
   const { clock, monitor, settings, statistics } = messages;
   const { next: auth, price } = commit.message;
   const test = settings.testNumbers.get(auth.number);
-  if (test !== undefined) return settle(messages, account, deadline, commit, await pretend(messages, test), test);
+  if (test !== undefined) return settle(messages, deadline, commit, await pretend(messages, test), test);
   const began = clock.now();
   const report = await send(messages, toMessage(messages, commit.message), began);
   const { result, reason } = report;
@@ -48,24 +46,19 @@ export async function handOver(messages: Messages, account: Account, deadline: S
   const { route, channel } = report.route === undefined ? { ...planned } : report;
   if (result !== "rejected") statistics.sent(auth.customer, auth.country, { route, channel }, report.price ?? price);
   monitor.sent(auth, { attempt: auth.attempts, outcome: result, route, channel, fallback: planned?.fallback, took: Math.max(0, clock.now() - began), reason });
-  return settle(messages, account, deadline, commit, report);
+  return settle(messages, deadline, commit, report);
 }
 
 /**
  * The same for a message that another server made: returns when its caller needs a response, even without the carrier's
  * outcome, which then counts as `unknown`; the hand-over goes on in the background. A repeat finds it in `underWay`.
  */
-export async function handOverInTime(
-  messages: Messages,
-  account: Account,
-  deadline: StoreDeadline,
-  commit: MessageCommit,
-  given: GivenMessage | undefined,
-): Promise<HandedOver> {
-  const working = handOver(messages, account, deadline, commit);
+export async function handOverInTime(messages: Messages, deadline: StoreDeadline, commit: MessageCommit): Promise<HandedOver> {
+  const working = handOver(messages, deadline, commit);
+  const { next, wanted } = commit.message;
+  const { given } = wanted;
   if (given === undefined) return working;
   const { clock, inBackground, underWay } = messages;
-  const { next } = commit.message;
   const key = `${next.id}/${next.attempts}`;
   const settled = working.then(
     () => undefined,
@@ -84,14 +77,8 @@ export async function handOverInTime(
 }
 
 /** Writes the outcome of a message, if anything changes. */
-async function settle(
-  messages: Messages,
-  { policy }: Account,
-  deadline: StoreDeadline,
-  commit: MessageCommit,
-  report: SentReport,
-  test?: TestNumber,
-): Promise<HandedOver> {
+async function settle(messages: Messages, deadline: StoreDeadline, commit: MessageCommit, report: SentReport, test?: TestNumber): Promise<HandedOver> {
+  const { policy } = commit.account;
   const auth = commit.message.next;
   const { result, indexed } = report;
   const attempt = auth.attempts;

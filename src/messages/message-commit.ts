@@ -1,7 +1,7 @@
 import type { Held } from "../core/records/records.js";
+import type { Account } from "../domain/account.js";
 import type { Authentication } from "../domain/authentication.js";
 import type { Claim, Moment, SumClaim } from "../domain/claim.js";
-import type { Policy } from "../domain/policy.js";
 import type { Charge } from "../domain/quota.js";
 import { isSpamCharge, type SpamCharge } from "../domain/spam-rules.js";
 import type { PlannedMessage } from "./plan.js";
@@ -19,7 +19,7 @@ export interface MessageCommit {
   /** Claims that list the message in the number's history. */
   readonly listed: readonly Claim[];
   readonly moment: Moment;
-  readonly policy: Policy;
+  readonly account: Account;
 }
 
 /** All claims of a commit. */

@@ -1,17 +1,14 @@
+import type { StoreDeadline } from "../core/deadline.js";
 import type { Authentication, SendDecision } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
-import type { Channel, Network } from "../ports/sms-sender.js";
-import type { GivenMessage } from "./given-message.js";
 import type { MessageCommit } from "./message-commit.js";
+import type { Wanted } from "./plan.js";
 
 /** Facts about a message that are not in its record. */
-export interface Outside {
+export interface Outside extends Pick<Wanted, "network" | "unreachable"> {
   /** The address and device of the create; a retry counts in the cells of its create. */
   readonly ip?: string | undefined;
   readonly deviceId?: string | undefined;
-  readonly network?: Network | undefined;
-  /** Channels that the number is known not to be on. */
-  readonly unreachable?: readonly Channel[] | undefined;
   /** "Safe beats rules, never caps" (docs/contract.md#lists): the message counts in no cell. */
   readonly safe: boolean;
   /**
@@ -26,17 +23,12 @@ export interface Outside {
 }
 
 /** A message that a request asks to send. */
-export interface MessageRequest<Status extends string> {
+export interface MessageRequest<Status extends string> extends Pick<Wanted, "given" | "channel" | "fallback"> {
+  readonly deadline: StoreDeadline;
   readonly id: string;
   /** A create: no record is expected. */
   readonly isNew: boolean;
   readonly outside: Outside;
-  /** Absent: a code is drawn. */
-  readonly given?: GivenMessage | undefined;
-  /** The channel that the request wishes for. */
-  readonly channel?: Channel | undefined;
-  /** It replaces a message that did not arrive. */
-  readonly fallback?: true | undefined;
   readonly decide: (stored: Authentication | undefined, now: number) => SendDecision<Status>;
 }
 

@@ -8,17 +8,31 @@ import { type Cost, ceilingsOf, parsePrice, spendCharges, unpricedRefusal } from
 import { base36, minute } from "../domain/time.js";
 import { defaultText } from "../options/schema.js";
 import type { Channel, CodeMessage, Destination, Fallback, Network, Plan, RegisteredIds } from "../ports/sms-sender.js";
-import type { GivenMessage } from "./given-message.js";
 import type { Messages } from "./messages.js";
 import { receiptUrl, referenceOf } from "./receipt-reference.js";
+
+/** A message that another server made (docs/contract.md#deliver). */
+export interface GivenMessage {
+  /** Absent for a notice. */
+  readonly code?: string | undefined;
+  /** The whole text. Default: the option `message`. */
+  readonly text?: string | undefined;
+  /** Distinguishes it from other messages to the number. Stored only as a digest. */
+  readonly identity: string;
+  /** When the caller must have a response, in milliseconds since the epoch. Infinite: it waits for the carrier. */
+  readonly answerBy: number;
+}
 
 /** What is known and wanted of a message besides its record. */
 export interface Wanted {
   readonly network?: Network | undefined;
   /** Channels that the number is known not to be on. */
   readonly unreachable?: readonly Channel[] | undefined;
+  /** Absent: a code is drawn. */
   readonly given?: GivenMessage | undefined;
+  /** The channel that the request wishes for. */
   readonly channel?: Channel | undefined;
+  /** It replaces a message that did not arrive. */
   readonly fallback?: true | undefined;
 }
 

@@ -1,20 +1,18 @@
-import { type StoreDeadline, unavailable } from "../core/deadline.js";
+import { unavailable } from "../core/deadline.js";
 import type { Held } from "../core/records/records.js";
 import { type Decided, type Outcome, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
-import type { Policy } from "../domain/policy.js";
 import { type Charge, capCharges, listedClaims, refusalOf } from "../domain/quota.js";
 import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { isTestNumber } from "../options/options.js";
-import type { GivenMessage } from "./given-message.js";
 import { claimsOf, type MessageCommit } from "./message-commit.js";
 import type { MessageRequest, Outside, Reserved } from "./message-request.js";
 import type { Messages } from "./messages.js";
-import { type PlannedMessage, planMessage } from "./plan.js";
+import { type PlannedMessage, planMessage, type Wanted } from "./plan.js";
 import { rollBack, takeBack } from "./roll-back.js";
 import { lookAgain, shadowDecisions, trustCharges } from "./second-look.js";
 import { isWatched, warnOfCap, warnOfCrowd } from "./warnings.js";
@@ -30,15 +28,10 @@ const mostDelays = 10;
  * stall, the send would fall outside the claimed windows: the write is taken back and the message is decided again
  * (docs/contract.md#late-hand-over).
  */
-export async function reserve<Status extends string>(
-  messages: Messages,
-  account: Account,
-  deadline: StoreDeadline,
-  request: MessageRequest<Status>,
-): Promise<Reserved<Status>> {
+export async function reserve<Status extends string>(messages: Messages, account: Account, request: MessageRequest<Status>): Promise<Reserved<Status>> {
   const { clock, keyring, settings } = messages;
   for (let delays = 0; delays < mostDelays; delays++) {
-    const reserved = await commitOrLookAgain(messages, account, deadline, request);
+    const reserved = await commitOrLookAgain(messages, account, request);
     if (!("commit" in reserved)) return reserved;
     const { commit } = reserved;
     const token = keyring.newToken();
@@ -58,7 +51,7 @@ export async function reserve<Status extends string>(
 }
 
 /** Whether the caller of `deliver` has had its response (docs/contract.md#deliver-time). */
-function isTooLate(now: number, { given }: { readonly given?: GivenMessage | undefined }): boolean {
+function isTooLate(now: number, { given }: Pick<Wanted, "given">): boolean {
   return given !== undefined && now > given.answerBy;
 }
 
@@ -68,25 +61,17 @@ const tooLate = () => unavailable(new Error("a message could not be stored withi
  * A message blocked by a spam rule is reviewed: if the rule does not apply, the commit is made without its limit
  * (docs/contract.md#second-look).
  */
-async function commitOrLookAgain<Status extends string>(
-  messages: Messages,
-  account: Account,
-  deadline: StoreDeadline,
-  request: MessageRequest<Status>,
-): Promise<Reserved<Status>> {
+async function commitOrLookAgain<Status extends string>(messages: Messages, account: Account, request: MessageRequest<Status>): Promise<Reserved<Status>> {
   let exempt = noExemptions;
   for (let looks = 0; ; looks++) {
-    const { result, counts, refused } = await commitMessage(messages, account, deadline, request, exempt);
+    const { result, counts, refused } = await commitMessage(messages, account, request, exempt);
     if (!("commit" in result)) return result;
     const { commit } = result;
-    if (refused === undefined) return { commit: await granted(messages, account, deadline, request.outside, commit, counts) };
+    if (refused === undefined) return { commit: await granted(messages, request, commit, counts) };
     const charge = commit.charges[refused.refusedBy];
     if (charge === undefined) throw new Error("the store rejected a claim that has no limit");
     const decision = isSpamCharge(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, refused, messages.settings.clockSkew);
-    const waived =
-      isSpamCharge(charge) && looks < mostLooks
-        ? await lookAgain(messages, account, deadline, request.outside, commit, charge, refused.count, decision, exempt)
-        : undefined;
+    const waived = isSpamCharge(charge) && looks < mostLooks ? await lookAgain(messages, request, commit, charge, refused.count, decision, exempt) : undefined;
     if (waived === undefined) {
       warnOfCrowd(messages, commit.message.next, decision);
       return { refusal: { status: isSpamCharge(charge) ? "spam_detected" : "rate_limited", decision, auth: commit.before } };
@@ -99,8 +84,7 @@ async function commitOrLookAgain<Status extends string>(
 async function commitMessage<Status extends string>(
   messages: Messages,
   account: Account,
-  deadline: StoreDeadline,
-  { id, isNew, outside, given, channel, fallback, decide }: MessageRequest<Status>,
+  { id, deadline, isNew, outside, given, channel, fallback, decide }: MessageRequest<Status>,
   exempt: Exemptions,
 ): Promise<Outcome<Reserved<Status>>> {
   const { clock, records, settings } = messages;
@@ -116,7 +100,7 @@ async function commitMessage<Status extends string>(
     const message = planMessage(messages, before, account.policy, moment.now, { network, unreachable, given, channel, fallback });
     if (!message.isRouted) return { result: { refusal: { status: "rate_limited", decision: noOtherRoute(moment.now), auth: before } } };
     if (message.unpriced !== undefined) return { result: { refusal: { status: "rate_limited", decision: message.unpriced, auth: before } } };
-    const commit = (tried = toCommit(messages, account.policy, isNew, outside, held, before, message, moment, exempt));
+    const commit = (tried = toCommit(messages, account, isNew, outside, held, before, message, moment, exempt));
     const counts = commit.charges.flatMap((charge, at) => (isRead(messages, charge) ? at : []));
     return { result: { commit }, next: commit.message.next, claims: claimsOf(commit), counts, token: commit.token };
   };
@@ -135,7 +119,7 @@ const noOtherRoute = (now: number): Decision => ({ at: now, rule: "fallback", mo
  */
 function toCommit(
   { keyring, learned, settings }: Messages,
-  policy: Policy,
+  account: Account,
   isNew: boolean,
   { ip, deviceId, proof, safe: isSafe, decided, known = false }: Outside,
   held: Held | undefined,
@@ -144,6 +128,7 @@ function toCommit(
   moment: Moment,
   exempt: Exemptions,
 ): MessageCommit {
+  const { policy } = account;
   const safe = isSafe || before.origin?.s === 1;
   const { next } = planned;
   // Its cells do not count this message, but do count the earlier ones.
@@ -166,7 +151,7 @@ function toCommit(
     charges: [...caps, ...planned.charges, ...rules, ...trustCharges(caps, exempt, moment)],
     listed: isNew ? listedClaims(next, policy, moment, keyring.pseudonym, isCapped) : [],
     moment,
-    policy,
+    account,
   };
 }
 
@@ -179,20 +164,13 @@ function isRead({ monitor }: Messages, charge: Charge | SpamCharge): boolean {
  * The commit of a granted message. Results of shadow rules are stored with the next write of the record, which most
  * records never have.
  */
-async function granted(
-  messages: Messages,
-  account: Account,
-  deadline: StoreDeadline,
-  outside: Outside,
-  commit: MessageCommit,
-  counts: Outcome<unknown>["counts"],
-): Promise<MessageCommit> {
+async function granted(messages: Messages, request: MessageRequest<string>, commit: MessageCommit, counts: Outcome<unknown>["counts"]): Promise<MessageCommit> {
   const { alarms, countries, monitor, records } = messages;
-  const { message, charges } = commit;
+  const { account, message, charges } = commit;
   const { country, customer, origin } = message.next;
-  if (country !== undefined && !outside.safe && origin?.s !== 1 && origin?.g !== 1) countries.sent(account, country);
+  if (country !== undefined && !request.outside.safe && origin?.s !== 1 && origin?.g !== 1) countries.sent(account, country);
   for (const [at, charge] of charges.entries()) warnOfCap(messages, customer, charge, counts[at]);
-  const fired = await shadowDecisions(messages, account, deadline, outside, commit, counts);
+  const fired = await shadowDecisions(messages, request, commit, counts);
   if (charges.some(isSpamCharge)) alarms.watched(customer, fired);
   if (fired.length === 0) return commit;
   for (const decision of fired) {

@@ -65,7 +65,7 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
 function written({ keyring, settings }: Messages, commit: MessageCommit, auth: Authentication, claims: readonly Claim[], token: string): Decided<"revoked"> {
   const next = isVoid(auth) ? { ...auth, keepUntil: auth.expiresAt } : auth;
   const moment = { now: next.createdAt, skew: settings.clockSkew };
-  const listed = isVoid(next) && hasNumber(next) ? listedClaims(next, commit.policy, moment, keyring.pseudonym, false) : [];
+  const listed = isVoid(next) && hasNumber(next) ? listedClaims(next, commit.account.policy, moment, keyring.pseudonym, false) : [];
   return { result: "revoked", next, claims: listed, revoke: { token: commit.token, claims }, token };
 }
 

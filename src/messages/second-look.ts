@@ -1,6 +1,4 @@
-import type { StoreDeadline } from "../core/deadline.js";
 import type { Outcome } from "../core/records/transact.js";
-import type { Account } from "../domain/account.js";
 import { readBalance } from "../domain/balance.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
@@ -21,7 +19,7 @@ import {
   withLimit,
 } from "../domain/spam-rules.js";
 import type { MessageCommit } from "./message-commit.js";
-import type { Outside } from "./message-request.js";
+import type { MessageRequest } from "./message-request.js";
 import type { Messages } from "./messages.js";
 import { membersWithin, namesOf } from "./number-windows.js";
 
@@ -31,10 +29,8 @@ import { membersWithin, namesOf } from "./number-windows.js";
  */
 export async function lookAgain(
   { keyring, learned, past, store }: Messages,
-  { customer, policy }: Account,
-  deadline: StoreDeadline,
-  { known }: Outside,
-  { message: { next }, moment }: MessageCommit,
+  { deadline, outside: { known } }: MessageRequest<string>,
+  { account: { customer, policy }, message: { next }, moment }: MessageCommit,
   charge: SpamCharge,
   held: number,
   decision: Decision,
@@ -83,23 +79,21 @@ export function trustCharges(caps: readonly Charge[], { trusted }: Exemptions, m
  */
 export async function shadowDecisions(
   messages: Messages,
-  account: Account,
-  deadline: StoreDeadline,
-  outside: Outside,
+  request: MessageRequest<string>,
   commit: MessageCommit,
   counts: Outcome<unknown>["counts"],
 ): Promise<readonly Decision[]> {
   const { charges, message, moment } = commit;
-  const { proof, safe, decided } = outside;
+  const { proof, safe, decided } = request.outside;
   const decisions = proof || safe || message.next.origin?.s === 1 ? [] : decided.filter(({ mode }) => mode === "shadow");
   for (const [at, charge] of charges.entries()) {
     const count = counts[at];
     if (!isSpamCharge(charge) || charge.mode !== "shadow" || count === undefined || !("weight" in charge.claim)) continue;
     const held = count - charge.claim.weight;
     const decision: Decision = { at: moment.now, rule: charge.rule, mode: "shadow", ...measured(charge, held) };
-    if (!isAgainst(charge, held) || (await lookAgain(messages, account, deadline, outside, commit, charge, held, decision, noExemptions)) !== undefined)
-      continue;
-    decisions.push(decision);
+    if (!isAgainst(charge, held)) continue;
+    const exempt = await lookAgain(messages, request, commit, charge, held, decision, noExemptions);
+    if (exempt === undefined) decisions.push(decision);
   }
   return decisions;
 }

@@ -9,8 +9,8 @@ import { decideCreate, type NewAuthentication, newAuthentication, refusedAuthent
 import { isEnforced } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import type { SendResult } from "../domain/send.js";
-import type { GivenMessage } from "../messages/given-message.js";
 import { handOverInTime } from "../messages/hand-over.js";
+import type { GivenMessage } from "../messages/plan.js";
 import { reserve } from "../messages/reserve.js";
 import { toAuthenticationResult } from "./answers.js";
 import type { Context } from "./context.js";
@@ -102,10 +102,10 @@ export async function begin(
   );
   if (outside.fired.some(isEnforced)) return { auth: await refuseCreate(context, account, refusedAuthentication(fresh, "spam_detected", [])) };
   const decide = (stored: Authentication | undefined, now: number) => decideCreate(stored, fresh, now, (one) => replaces(one, now));
-  const reserved = await reserve(context, account, deadline, { id: at, isNew: true, outside, given: delivery?.given, channel: request.channel, decide });
+  const reserved = await reserve(context, account, { id: at, deadline, isNew: true, outside, given: delivery?.given, channel: request.channel, decide });
   if ("commit" in reserved) {
     context.monitor.created(reserved.commit.message.next);
-    return handOverInTime(context, account, deadline, reserved.commit, delivery?.given);
+    return handOverInTime(context, deadline, reserved.commit);
   }
   if (!("refusal" in reserved)) return { auth: reserved.auth };
   const { status, decision } = reserved.refusal;

@@ -33,8 +33,9 @@ export async function fallBack(context: Context, accounts: Accounts, { id, custo
   const weighing = isDelivery ? await past.weighing(deadline, account, held.auth.origin?.g === 1 ? "unknown" : "reported") : undefined;
   const policy = weighing === undefined ? account.policy : deliveryPolicy(account.policy, weighing);
   const sending = { ...account, policy };
-  const reserved = await reserve(context, sending, deadline, {
+  const reserved = await reserve(context, sending, {
     id,
+    deadline,
     isNew: false,
     outside,
     given,
@@ -43,7 +44,7 @@ export async function fallBack(context: Context, accounts: Accounts, { id, custo
       stored === undefined || stored.id !== held.auth.id ? { status: "none", auth: held.auth } : decideFallback(stored, outside.fired, now, policy),
   });
   if ("commit" in reserved) {
-    const { auth, result } = await handOver(context, sending, deadline, reserved.commit);
+    const { auth, result } = await handOver(context, deadline, reserved.commit);
     if (isDelivery && result !== "rejected") past.sent(customer, auth.origin?.s === 1 ? [] : pastOf(auth, keyring.pseudonym));
     return auth;
   }

@@ -62,8 +62,9 @@ export async function resend(context: Context, account: Account, id: string, cha
   const asked = mayBeSent ? await askAboutRetry(context, account, deadline, auth) : nothingAsked;
   const outside = again?.delivery === undefined ? asked : { ...asked, known: again.delivery.known };
 
-  const reserved = await reserve(context, account, deadline, {
+  const reserved = await reserve(context, account, {
     id,
+    deadline,
     isNew: false,
     outside,
     given: again?.delivery?.given,
@@ -77,7 +78,7 @@ export async function resend(context: Context, account: Account, id: string, cha
     },
   });
   if ("commit" in reserved) {
-    const { result, auth: after } = await handOverInTime(context, account, deadline, reserved.commit, again?.delivery?.given);
+    const { result, auth: after } = await handOverInTime(context, deadline, reserved.commit);
     if (result === "rejected") return { status: "denied", auth: after, result, fate: { carrier_refused: true } };
     return { status: "approved", auth: after, attempt: reserved.commit.message.next.attempts, result, fate: {} };
   }
