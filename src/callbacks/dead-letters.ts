@@ -1,10 +1,8 @@
-import type { StoreDeadline } from "../core/deadline.js";
-import type { Records } from "../core/records/records.js";
+import type { Core } from "../core/core.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import type { MemberClaim } from "../domain/claim.js";
 import { deadEvent } from "../domain/delivery.js";
 import { day } from "../domain/time.js";
-import type { Store } from "../ports/store.js";
 
 /** A delivery status whose callback was given up. */
 export interface DeadLetter {
@@ -36,25 +34,26 @@ export function listing({ customer, id }: Authentication, { sequence, nextAt: no
 }
 
 /** Counts the list's entries, up to `limit`, including those whose record has ended. */
-export async function countDeadLetters(store: Store, deadline: () => StoreDeadline, limit: number): Promise<number> {
-  return (await deadline().call(() => store.members(list, limit))).length;
+export async function countDeadLetters({ newDeadline, store }: Core, limit: number): Promise<number> {
+  return (await newDeadline().call(() => store.members(list, limit))).length;
 }
 
 /** Returns the newest `limit` entries whose records still exist. Each read has its own deadline. */
-export async function readDeadLetters(store: Store, records: Records, deadline: () => StoreDeadline, limit: number): Promise<DeadLetter[]> {
-  const members = await deadline().call(() => store.members(list, limit));
+export async function readDeadLetters(parts: Core, limit: number): Promise<DeadLetter[]> {
+  const { newDeadline, store } = parts;
+  const members = await newDeadline().call(() => store.members(list, limit));
   const letters: DeadLetter[] = [];
   for (let at = 0; at < members.length; at += parallel) {
-    const read = await Promise.all(members.slice(at, at + parallel).map((member) => readLetter(records, deadline(), member)));
+    const read = await Promise.all(members.slice(at, at + parallel).map((member) => readLetter(parts, member)));
     letters.push(...read.filter((letter) => letter !== undefined));
   }
   return letters;
 }
 
-async function readLetter(records: Records, deadline: StoreDeadline, member: string): Promise<DeadLetter | undefined> {
+async function readLetter({ newDeadline, records }: Core, member: string): Promise<DeadLetter | undefined> {
   const [customer = "", id = "", sequence] = member.split("/");
   // An unreadable record was already reported; the others are still returned.
-  const held = await records.find(deadline, customer, id).catch(() => undefined);
+  const held = await records.find(newDeadline(), customer, id).catch(() => undefined);
   const event = held && deadEvent(held.auth, Number(sequence));
   if (held === undefined || event?.dead === undefined) return undefined;
   return {

@@ -1,4 +1,4 @@
-import { type StoreDeadline, withTimeout } from "../core/deadline.js";
+import { withTimeout } from "../core/deadline.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import { type DeliveryResult, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";
@@ -29,12 +29,12 @@ export interface Delivery {
 /**
  * Delivers one event and stores the outcome; `undefined` if this worker no longer owned it. Rejects with `unavailable`.
  */
-export async function deliver(parts: DeliveryParts, deadline: () => StoreDeadline, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
-  const { clock, records, logger, monitor } = parts;
+export async function deliver(parts: DeliveryParts, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
+  const { clock, records, logger, monitor, newDeadline } = parts;
   const answer = await post(parts, auth, event);
   const now = clock.now();
   const jitter = Math.random();
-  const settled = await update(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
+  const settled = await update(records, newDeadline(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {
     const next = settleDelivery(current, event.sequence, event.tries, answer, now, jitter);
     if (next === undefined) return { result: undefined };
     const given = deadEvent(next, event.sequence);

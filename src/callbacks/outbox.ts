@@ -18,29 +18,6 @@ export interface FlushReport {
   readonly dead: number;
 }
 
-/** Delivers the events in the records' outboxes. */
-export interface Outbox {
-  /** Starts what is due on a record in the background, if this process has a worker. `auth`: as just written. */
-  workSoon(auth: Authentication): void;
-  /**
-   * Delivers everything due now, and settles sends left over by a crash. The report includes all deliveries of this
-   * process until it ends.
-   */
-  flush(): Promise<FlushReport>;
-  /** Polls for due records until `stop`. */
-  start(): void;
-  /** Stops polling, waits for deliveries in progress and closes the connections. */
-  stop(): Promise<void>;
-  /** Records that this process has queued or is working on. */
-  waiting(): number;
-  /** Returns given-up events, newest first. */
-  deadLetters(limit: number): Promise<readonly DeadLetter[]>;
-  /** Counts given-up events, up to `limit`. */
-  dead(limit: number): Promise<number>;
-  /** Queues a given-up event again. Returns false if it does not exist. */
-  redeliver(customer: string, id: string, sequence: number): Promise<boolean>;
-}
-
 /** Records per lease, and leases per poll. */
 const batch = 256;
 const batchesPerLook = 16;
@@ -60,8 +37,11 @@ interface Work extends Job {
   readonly finish: () => void;
 }
 
-export function createOutbox(parts: DeliveryParts): Outbox {
-  const { records, store, clock, logger, settings, monitor } = parts;
+export type Outbox = ReturnType<typeof createOutbox>;
+
+/** Delivers the events in the records' outboxes. */
+export function createOutbox(parts: DeliveryParts) {
+  const { records, clock, logger, settings, monitor, newDeadline } = parts;
   const schedule = createSchedule<Work>({ ...settings.callbackConcurrency, waiting: waitingRoom });
   const works = new Map<string, Work>();
   /** Reports of the flushes in progress. */
@@ -69,8 +49,6 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   let stopPolling: (() => void) | undefined;
   let looking: Promise<unknown> | undefined;
   let stopped = false;
-
-  const deadline = () => parts.newDeadline();
 
   /**
    * One step on a record: settles what is overdue, sends a fallback that is due, and delivers one event. Returns the record
@@ -82,7 +60,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     const due = known && fallbackTime(known);
     const settled = due !== undefined && due <= now ? await parts.fallBack(known as Authentication) : known;
     const event = settled && dueEvent(settled, now);
-    const delivery = settled && event && (await deliver(parts, deadline, settled, event));
+    const delivery = settled && event && (await deliver(parts, settled, event));
     if (delivery === undefined) return undefined;
     for (const report of reports) report[delivery.outcome]++;
     return delivery.auth;
@@ -92,7 +70,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   const withoutOverdue = async (auth: Authentication, now: number): Promise<Authentication | undefined> => {
     const settled = (one: Authentication) => withoutOldCode(settleOverdue(one, settings.policy, now), now);
     if (settled(auth) === auth) return auth;
-    return update(records, deadline(), auth.customer, auth.id, (current): Decided<Authentication> => {
+    return update(records, newDeadline(), auth.customer, auth.id, (current): Decided<Authentication> => {
       const next = settled(current);
       return { result: next, next: next === current ? undefined : next };
     });
@@ -167,7 +145,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     let all = 0;
     for (let round = 0; round < batchesPerLook && !stopped && schedule.waiting() < waitingRoom; round++) {
       const leaseUntil = clock.now() + leaseTime;
-      const leased = await records.lease(deadline(), until, batch, leaseUntil);
+      const leased = await records.lease(newDeadline(), until, batch, leaseUntil);
       for (const { auth } of leased.held) take(auth, leaseUntil);
       advance();
       all += leased.all;
@@ -176,6 +154,10 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     return all;
   };
 
+  /**
+   * Delivers everything due now, and settles sends left over by a crash. The report includes all deliveries of this
+   * process until it ends.
+   */
   const flush = async (): Promise<FlushReport> => {
     const report = { delivered: 0, failed: 0, dead: 0 };
     const until = clock.now();
@@ -204,6 +186,7 @@ export function createOutbox(parts: DeliveryParts): Outbox {
     );
   };
 
+  /** Starts what is due on a record in the background, if this process has a worker. `auth`: as just written. */
   const workSoon = (auth: Authentication): void => {
     if (!settings.deliver) return;
     const work = take(auth, clock.now() + leaseTime);
@@ -219,14 +202,16 @@ export function createOutbox(parts: DeliveryParts): Outbox {
   return {
     workSoon,
     flush,
-    start() {
+    /** Polls for due records until `stop`. */
+    start(): void {
       try {
         poll();
       } catch (err) {
         logger.warn({ err }, "this runtime allows no timer here: callbacks are delivered after the responses, and by flush()");
       }
     },
-    async stop() {
+    /** Stops polling, waits for deliveries in progress and closes the connections. */
+    async stop(): Promise<void> {
       stopped = true;
       stopPolling?.();
       advance();
@@ -234,11 +219,15 @@ export function createOutbox(parts: DeliveryParts): Outbox {
       await Promise.all([...works.values()].map(({ over }) => over));
       await parts.callbackSender.close?.();
     },
+    /** Records that this process has queued or is working on. */
     waiting: () => works.size,
-    deadLetters: (limit) => readDeadLetters(store, records, deadline, limit),
-    dead: (limit) => countDeadLetters(store, deadline, limit),
-    async redeliver(customer, id, sequence) {
-      const found = await update(records, deadline(), customer, id, (auth): Decided<Authentication | undefined> => {
+    /** Returns given-up events, newest first. */
+    deadLetters: (limit: number): Promise<readonly DeadLetter[]> => readDeadLetters(parts, limit),
+    /** Counts given-up events, up to `limit`. */
+    dead: (limit: number): Promise<number> => countDeadLetters(parts, limit),
+    /** Queues a given-up event again. Returns false if it does not exist. */
+    async redeliver(customer: string, id: string, sequence: number): Promise<boolean> {
+      const found = await update(records, newDeadline(), customer, id, (auth): Decided<Authentication | undefined> => {
         const event = deadEvent(auth, sequence);
         const next = redelivered(auth, sequence, clock.now());
         return { result: next, next, ...(event !== undefined && { claims: [{ ...listing(auth, event), out: true }] }) };

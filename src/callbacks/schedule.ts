@@ -13,26 +13,16 @@ export interface Bounds {
   readonly waiting: number;
 }
 
-/** Decides which job runs next. It has no clock and runs nothing itself. */
-export interface Schedule<J extends Job> {
-  /** Queues a job; false if there is no room. One customer may hold half of the places left, and so may one host. */
-  add(job: J): boolean;
-  /** Returns the next job and counts it as running; `undefined` if none may run. */
-  next(): J | undefined;
-  /** Ends a running job. */
-  end(job: J): void;
-  /** The number of queued jobs. */
-  waiting(): number;
-}
-
 /**
+ * Decides which job runs next. It has no clock and runs nothing itself.
+ *
  * "a scheduler that is fair by customer, then by host" (docs/contract.md#leases): customers take turns, then their
  * hosts, and jobs of one customer for one host run in order.
  *
  * A customer may run as many jobs as slots are free, so one alone uses half of them. The last free slot goes to a
  * customer with no running job.
  */
-export function createSchedule<J extends Job>({ total, perHost, waiting: room }: Bounds): Schedule<J> {
+export function createSchedule<J extends Job>({ total, perHost, waiting: room }: Bounds) {
   /** The queues of each customer by host. Customers and hosts are ordered by turn. */
   const lines = new Map<string, Map<string, J[]>>();
   const waiting = counts();
@@ -56,7 +46,8 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
   };
 
   return {
-    add(job) {
+    /** Queues a job; false if there is no room. One customer may hold half of the places left, and so may one host. */
+    add(job: J): boolean {
       const left = room - waiting.all();
       if (waiting.of(job.customer) >= left || waiting.to(job.host) >= left) return false;
       const hosts = lines.get(job.customer) ?? new Map<string, J[]>();
@@ -67,7 +58,8 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
       waiting.add(job, 1);
       return true;
     },
-    next() {
+    /** Returns the next job and counts it as running; `undefined` if none may run. */
+    next(): J | undefined {
       const free = total - running.all();
       if (free <= 0) return undefined;
       for (const [customer, hosts] of lines) {
@@ -76,7 +68,9 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
       }
       return undefined;
     },
-    end: (job) => running.add(job, -1),
+    /** Ends a running job. */
+    end: (job: J) => running.add(job, -1),
+    /** The number of queued jobs. */
     waiting: () => waiting.all(),
   };
 }

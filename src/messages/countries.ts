@@ -16,29 +16,6 @@ export interface CountryState {
   readonly alarm?: { readonly value: number; readonly threshold: number } | undefined;
 }
 
-/**
- * Recent counts of a customer's countries. Every few seconds each process adds its own counts to the store's tallies
- * and reads the totals: "Only the state of a country may lag by some seconds between processes"
- * (docs/contract.md#cells-may-lag).
- */
-export interface Countries {
-  /** The country's alarm as cached in this process; does not ask the store. */
-  alarmOf(account: Account, country: string): CountryState["alarm"];
-  /**
-   * Asks the store if nothing was read within some minutes. If the store call fails, the country is not new and has no
-   * alarm. Rejects with `unavailable` when the time is used up.
-   */
-  stateOf(deadline: StoreDeadline, account: Account, country: string): Promise<CountryState>;
-  /** Whether someone verified from the network in this country within 7 days. If the store call fails, returns true. */
-  knowsNetwork(deadline: StoreDeadline, customer: string, country: string, network: string): Promise<boolean>;
-  sent(account: Account, country: string): void;
-  refused(account: Account, country: string): void;
-  /** `messages`: those of the authentication. `network`: its origin. */
-  verified(account: Account, country: string, messages: number, network: string | undefined): void;
-  /** Writes pending counts to the store. */
-  close(): Promise<void>;
-}
-
 /** Milliseconds from the first count until it is written to the store. */
 const batchFor = 3_000;
 
@@ -78,7 +55,14 @@ interface Country {
 
 const nothing = (): Counts => ({ open: 0, verified: 0, refused: 0 });
 
-export function createCountries({ store, clock, monitor, alarms, settings, inBackground }: Observed): Countries {
+export type Countries = ReturnType<typeof createCountries>;
+
+/**
+ * Recent counts of a customer's countries. Every few seconds each process adds its own counts to the store's tallies
+ * and reads the totals: "Only the state of a country may lag by some seconds between processes"
+ * (docs/contract.md#cells-may-lag).
+ */
+export function createCountries({ store, clock, monitor, alarms, settings, inBackground }: Observed) {
   const countries = new Map<string, Country>();
   /**
    * Networks with a verification, and the part of the week in which this process reported them; 0: not reported here.
@@ -189,12 +173,17 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
   };
 
   return {
-    alarmOf(account, country) {
+    /** The country's alarm as cached in this process; does not ask the store. */
+    alarmOf(account: Account, country: string): CountryState["alarm"] {
       const one = countries.get(account.customer + country);
       return one === undefined || account.policy.spam.strangeNetwork.mode === "off" ? undefined : alarmOf(one, account.policy.spam.strangeNetwork);
     },
 
-    async stateOf(deadline, account, country) {
+    /**
+     * Asks the store if nothing was read within some minutes. If the store call fails, the country is not new and has no
+     * alarm. Rejects with `unavailable` when the time is used up.
+     */
+    async stateOf(deadline: StoreDeadline, account: Account, country: string): Promise<CountryState> {
       if (!reads(account)) return { isNew: false };
       const { strangeNetwork, newCountries } = account.policy.spam;
       const one = countryOf(account.customer, country);
@@ -207,7 +196,8 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       };
     },
 
-    async knowsNetwork(deadline, customer, country, network) {
+    /** Whether someone verified from the network in this country within 7 days. If the store call fails, returns true. */
+    async knowsNetwork(deadline: StoreDeadline, customer: string, country: string, network: string): Promise<boolean> {
       const key = `${customer}${country}${network}`;
       if (known.get(key) !== undefined) return true;
       try {
@@ -220,10 +210,11 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       return true;
     },
 
-    sent: (account, country) => void count(account, country, { open: 1 }),
-    refused: (account, country) => void count(account, country, { refused: 1 }),
+    sent: (account: Account, country: string) => void count(account, country, { open: 1 }),
+    refused: (account: Account, country: string) => void count(account, country, { refused: 1 }),
 
-    verified(account, country, messages, network) {
+    /** `messages`: those of the authentication. `network`: its origin. */
+    verified(account: Account, country: string, messages: number, network: string | undefined) {
       const one = count(account, country, { open: -messages, verified: 1 });
       if (one === undefined) return;
       if (network !== undefined) {
@@ -236,6 +227,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       if (one.all.week.verified < account.policy.spam.newCountries.provenAt) inBackground(refresh([one]));
     },
 
+    /** Writes pending counts to the store. */
     close: flush,
   };
 }

@@ -9,28 +9,6 @@ import type { Observed } from "../observability/observed.js";
 import type { Tally } from "../ports/store.js";
 import { type Parts, partsOf } from "./countries.js";
 
-/**
- * What deliveries were sent in the last days, by cell and by customer, and how many were confirmed. Each process adds its
- * own counts to the store's tallies every few seconds, and caches what it reads for some minutes.
- */
-export interface Past {
-  /** Counts a message that is sent. `cells`: the names of `pastOf`; none if its user is vouched for. */
-  sent(customer: string, cells: readonly string[]): void;
-  /** Counts a message that was requested, sent or not. */
-  requested(customer: string): void;
-  confirmed(customer: string): void;
-  /** Messages of a usual day in a cell: the mean of the last seven days, today not included. Rejects with `unavailable`. */
-  usualDay(deadline: StoreDeadline, cell: string): Promise<number>;
-  /**
-   * How the rules treat a delivery. Reported confirmations that stop coming count as unknown, if there is a past
-   * (docs/contract.md#no-conversion). If the counts cannot be read, confirmations
-   * count as usual, and with an unknown conversion it rejects with `unavailable`.
-   */
-  weighing(deadline: StoreDeadline, account: Account, conversion: Conversion): Promise<Weighing>;
-  /** Writes pending counts to the store. */
-  close(): Promise<void>;
-}
-
 /** Milliseconds from the first count until it is written to the store. */
 const batchFor = 3_000;
 
@@ -65,7 +43,13 @@ interface Lately {
 
 const meanOf = (days: readonly number[]) => days.reduce((sum, one) => sum + one, 0) / growth.days;
 
-export function createPast({ store, clock, monitor, alarms, settings, inBackground }: Observed): Past {
+export type Past = ReturnType<typeof createPast>;
+
+/**
+ * What deliveries were sent in the last days, by cell and by customer, and how many were confirmed. Each process adds its
+ * own counts to the store's tallies every few seconds, and caches what it reads for some minutes.
+ */
+export function createPast({ store, clock, monitor, alarms, settings, inBackground }: Observed) {
   let adds = new Map<string, Tally>();
   let cancel: (() => void) | undefined;
   const usual = agedCache<number>(clock, most, heardFor);
@@ -120,21 +104,24 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
   };
 
   return {
-    sent(customer, cells) {
+    /** Counts a message that is sent. `cells`: the names of `pastOf`; none if its user is vouched for. */
+    sent(customer: string, cells: readonly string[]) {
       count(wholeOf(customer), daily);
       for (const cell of cells) count(`${cell}:`, daily);
     },
 
-    requested: (customer) => count(requestedOf(customer), hourly),
+    /** Counts a message that was requested, sent or not. */
+    requested: (customer: string) => count(requestedOf(customer), hourly),
 
-    confirmed(customer) {
+    confirmed(customer: string) {
       count(confirmedOf(customer), hourly);
       const known = lately.get(customer);
       // In place: the other counts must age.
       if (known !== undefined) known.silentHours = 0;
     },
 
-    async usualDay(deadline, cell) {
+    /** Messages of a usual day in a cell: the mean of the last seven days, today not included. Rejects with `unavailable`. */
+    async usualDay(deadline: StoreDeadline, cell: string): Promise<number> {
       const known = usual.get(cell);
       if (known !== undefined) return known;
       const counts = await read(deadline, partsOf(`${cell}:`, daily, clock.now()).slice(1));
@@ -143,7 +130,12 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
       return mean;
     },
 
-    async weighing(deadline, { customer }, conversion) {
+    /**
+     * How the rules treat a delivery. Reported confirmations that stop coming count as unknown, if there is a past
+     * (docs/contract.md#no-conversion). If the counts cannot be read, confirmations
+     * count as usual, and with an unknown conversion it rejects with `unavailable`.
+     */
+    async weighing(deadline: StoreDeadline, { customer }: Account, conversion: Conversion): Promise<Weighing> {
       const read = latelyOf(deadline, customer);
       const { days, usualDay, silentHours, requested } = await (conversion === "unknown" ? read : read.catch(uncounted));
       if (conversion === "unknown") return { grows: true, observes: days < growth.enoughDays, usualDay };
@@ -154,6 +146,7 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
       return { grows: false, observes: conversion === "late" && days < growth.enoughLateDays, usualDay };
     },
 
+    /** Writes pending counts to the store. */
     close: () => flush().catch(failed),
   };
 }

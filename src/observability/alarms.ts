@@ -1,27 +1,13 @@
+import type { Core } from "../core/core.js";
 import { guessedOdds, isSpray, shadowed, sprayed } from "../domain/alarms.js";
 import type { Decision } from "../domain/decision.js";
 import { day, hour } from "../domain/time.js";
-import type { Clock } from "../ports/clock.js";
 import type { Alarm } from "../ports/events.js";
-import type { Store } from "../ports/store.js";
 import type { Monitor } from "./monitor.js";
 
-/** Alarms for the operator. Nothing here delays a request or makes it fail. */
-export interface Alarms {
-  raise(customer: string, alarm: Alarm, value: number, threshold: number): void;
-  /** A message exceeded a rule in shadow mode. */
-  watched(customer: string, shadow: readonly Decision[]): void;
-  /** A code was checked. */
-  judged(customer: string, right: boolean, codeLength: number): void;
-}
-
-export interface AlarmParts {
-  readonly store: Store;
-  readonly clock: Clock;
+interface AlarmParts extends Pick<Core, "store" | "clock" | "inBackground"> {
   /** Receives the alarms; without listeners, nothing is checked. */
   readonly monitor: Pick<Monitor, "watched" | "alarm" | "throttledLog">;
-  /** Lets work continue after the response. */
-  readonly inBackground: (work: Promise<unknown>) => void;
 }
 
 /** Milliseconds between reads of the counts of all processes. */
@@ -30,7 +16,10 @@ const lookEvery = 10_000;
 /** Customers, alarms and rules remembered; beyond that, all are forgotten. */
 const most = 10_000;
 
-export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts): Alarms {
+export type Alarms = ReturnType<typeof createAlarms>;
+
+/** Alarms for the operator. Nothing here delays a request or makes it fail. */
+export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts) {
   /** When each alarm was last raised. */
   const alertedAt = new Map<string, number>();
   const watching = new Map<string, { since: number; messages: number; flagged: Map<string, number> }>();
@@ -41,7 +30,7 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
     return map;
   };
 
-  const raise: Alarms["raise"] = (customer, alarm, value, threshold) => {
+  const raise = (customer: string, alarm: Alarm, value: number, threshold: number): void => {
     if (!monitor.watched()) return;
     const now = clock.now();
     const { alarm: kind, ...rest } = alarm;
@@ -71,7 +60,8 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
   return {
     raise,
 
-    watched(customer, shadow) {
+    /** A message exceeded a rule in shadow mode. */
+    watched(customer: string, shadow: readonly Decision[]): void {
       if (!monitor.watched()) return;
       const now = clock.now();
       let seen = watching.get(customer);
@@ -85,7 +75,8 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
       }
     },
 
-    judged(customer, right, codeLength) {
+    /** A code was checked. */
+    judged(customer: string, right: boolean, codeLength: number): void {
       if (!monitor.watched()) return;
       const now = clock.now();
       let seen = judged.get(customer);

@@ -1,18 +1,16 @@
-import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { RetryStatus } from "../contract/retry.js";
+import type { Core } from "../core/core.js";
 import { throttledLogger } from "../core/loggers.js";
 import { type Authentication, type OutboxEvent, sendOf } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { VerifierError } from "../errors.js";
-import type { Clock } from "../ports/clock.js";
-import type { AlarmEvent, FiredRule, VerifierEvent } from "../ports/events.js";
-import type { Logger } from "../ports/logger.js";
-import { createMetrics, type Metrics } from "./metrics.js";
-import { createOutages, type Outages } from "./outages.js";
+import type { AlarmEvent, FiredRule, RefusedEvent, VerifierEvent } from "../ports/events.js";
+import { createMetrics } from "./metrics.js";
+import { createOutages } from "./outages.js";
 
 export type Operation = "create" | "start" | "retry" | "check" | "deliver" | "confirm" | "lookup";
 
@@ -29,40 +27,16 @@ export interface SendOutcomeEvent {
   readonly reason: string | undefined;
 }
 
-/** Receives what happens, counts it, and passes it to listeners. Nothing here delays a request or makes it fail. */
-export interface Monitor {
-  readonly outages: Outages;
-  readonly metrics: Metrics;
-  /** For errors that an outage causes in every request. */
-  readonly throttledLog: Logger;
-  /** Whether anything listens to events or reads metrics. */
-  watched(): boolean;
-  /** An operation returned a result. `began`: when it started. */
-  answered(operation: Operation, status: string, began: number): void;
-  /** An operation failed. */
-  failed(operation: Operation, error: unknown): void;
-  created(auth: Authentication): void;
-  refused(operation: "create" | "retry" | "fallback", status: AuthenticationStatus | RetryStatus, auth: Authentication, decisions: readonly Decision[]): void;
-  sent(auth: Authentication, word: SendOutcomeEvent): void;
-  /** `attempt`: the message that carried the code. */
-  checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void;
-  canceled(auth: Authentication): void;
-  /** A delivery was confirmed. `attempt`: the message that it counts for. */
-  confirmed(auth: Authentication, attempt: number | undefined): void;
-  receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void;
-  callback(auth: Authentication, event: OutboxEvent, outcome: "delivered" | "failed" | "dead", reason: string | undefined): void;
-  alarm(event: AlarmEvent): void;
-}
-
-export interface MonitorOptions {
-  readonly clock: Clock;
-  readonly logger: Logger;
+interface MonitorOptions extends Pick<Core, "clock" | "logger"> {
   readonly onEvent: ((event: VerifierEvent) => void | Promise<void>) | undefined;
   /** Callbacks in this process's queue. */
   readonly waiting: () => number;
 }
 
-export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOptions): Monitor {
+export type Monitor = ReturnType<typeof createMonitor>;
+
+/** Receives what happens, counts it, and passes it to listeners. Nothing here delays a request or makes it fail. */
+export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOptions) {
   /**
    * Handlers that throw, reject or hang never affect a request: they are not awaited. Their errors count as a separate
    * outage, which is only logged.
@@ -98,16 +72,21 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
   return {
     outages,
     metrics,
+    /** For errors that an outage causes in every request. */
     throttledLog: throttledLogger(clock, logger),
+    /** Whether anything listens to events or reads metrics. */
     watched: () => onEvent !== undefined || metrics.isRead(),
-    answered: (operation, status, began) => metrics.operation(operation, status, Math.max(0, clock.now() - began)),
-    failed: (operation, error) => metrics.operation(operation, error instanceof VerifierError ? error.code : "internal_server_error", undefined),
+    /** An operation returned a result. `began`: when it started. */
+    answered: (operation: Operation, status: string, began: number) => metrics.operation(operation, status, Math.max(0, clock.now() - began)),
+    /** An operation failed. */
+    failed: (operation: Operation, error: unknown) =>
+      metrics.operation(operation, error instanceof VerifierError ? error.code : "internal_server_error", undefined),
 
-    created(auth) {
+    created(auth: Authentication): void {
       if (onEvent !== undefined) tell({ type: "created", ...about(auth) });
     },
 
-    refused(operation, status, auth, decisions) {
+    refused(operation: RefusedEvent["operation"], status: RefusedEvent["status"], auth: Authentication, decisions: readonly Decision[]): void {
       const rules = decisions.flatMap(({ rule, mode, value, threshold, reason }): FiredRule[] => {
         if (mode === "route") return [];
         return [
@@ -124,7 +103,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       if (onEvent !== undefined) tell({ type: "refused", operation, status, rules, ...about(auth) });
     },
 
-    sent(auth, { attempt, outcome, route, channel, fallback, took, reason }) {
+    sent(auth: Authentication, { attempt, outcome, route, channel, fallback, took, reason }: SendOutcomeEvent): void {
       metrics.message(auth.country, route, channel, outcome, took);
       if (onEvent === undefined) return;
       tell({
@@ -140,21 +119,23 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       });
     },
 
-    checked(auth, status, attempt) {
+    /** `attempt`: the message that carried the code. */
+    checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void {
       if (attempt !== undefined) metrics.verified(auth.country, sendOf(auth, attempt));
       if (onEvent !== undefined) tell({ type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0), ...about(auth) });
     },
 
-    canceled(auth) {
+    canceled(auth: Authentication): void {
       if (onEvent !== undefined) tell({ type: "canceled", ...about(auth) });
     },
 
-    confirmed(auth, attempt) {
+    /** A delivery was confirmed. `attempt`: the message that it counts for. */
+    confirmed(auth: Authentication, attempt: number | undefined): void {
       metrics.verified(auth.country, sendOf(auth, attempt));
       if (onEvent !== undefined) tell({ type: "confirmed", purpose: auth.purpose ?? "", ...about(auth) });
     },
 
-    receipt(auth, attempt, status, error) {
+    receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void {
       const { route, channel } = sendOf(auth, attempt) ?? {};
       metrics.receipt(route, status);
       if (onEvent === undefined) return;
@@ -169,12 +150,12 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       });
     },
 
-    callback(auth, { sequence, status }, outcome, reason) {
+    callback(auth: Authentication, { sequence, status }: OutboxEvent, outcome: "delivered" | "failed" | "dead", reason: string | undefined): void {
       metrics.callback(outcome);
       if (onEvent !== undefined) tell({ type: "callback", outcome, status, sequence, ...(reason !== undefined && { reason }), ...about(auth) });
     },
 
-    alarm(event) {
+    alarm(event: AlarmEvent): void {
       metrics.alarm(event.alarm);
       tell(event);
     },
