@@ -4,14 +4,13 @@ import { CheckRequest, CheckResponse } from "../contract/check.js";
 import type { Fact } from "../contract/facts.js";
 import { LookupRequest, LookupResponse } from "../contract/lookup.js";
 import { RetryRequest, RetryResponse } from "../contract/retry.js";
-import type { Operations, OperatorsOwn } from "../operations/operations.js";
 
 /** One of the four routes (docs/contract.md#routes). */
 export interface Route {
   readonly method: "GET" | "POST";
   /** A last segment in braces is a path parameter. */
   readonly path: string;
-  readonly operation: Exclude<keyof Operations, OperatorsOwn>;
+  readonly operation: "createAuthentication" | "retry" | "check" | "lookup";
   readonly summary: string;
   readonly request: z.ZodObject;
   /** The exact fields of the body. */

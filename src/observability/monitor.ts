@@ -1,7 +1,6 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
-import type { RetryStatus } from "../contract/retry.js";
 import type { Core } from "../core/core.js";
 import { throttledLogger } from "../core/loggers.js";
 import { type Authentication, type OutboxEvent, sendOf } from "../domain/authentication.js";

@@ -14,27 +14,23 @@ import {
   parseVerificationCheck,
   refuseMisspelt,
 } from "../access/parse.js";
-import type { ConfirmResult, DeliverResult } from "../contract/delivery.js";
-import type { AuthenticationResult, CheckResult, RetryResult } from "../contract/direct.js";
-import type { LookupResponse } from "../contract/lookup.js";
 import type { VerificationOptions, Verifications } from "../contract/verification.js";
 import type { Account } from "../domain/account.js";
 import { isSlot } from "../domain/slot.js";
 import { unknownAuthentication, VerifierError } from "../errors.js";
 import type { Operation } from "../observability/monitor.js";
-import type { Stats } from "../observability/statistics.js";
 import type { Settings } from "../options/options.js";
 import { check } from "./check.js";
 import type { Context } from "./context.js";
 import { create } from "./create.js";
 import { confirm, deliver, unavailableDelivery } from "./deliver.js";
-import { type Erasure, eraseNumber } from "./erase.js";
-import { type Explanation, explain } from "./explain.js";
-import { type HistoryEntry, historyOf } from "./history.js";
+import { eraseNumber } from "./erase.js";
+import { explain } from "./explain.js";
+import { historyOf } from "./history.js";
 import { lookup } from "./lookup.js";
-import { countingRefusals, type RefusedRequests, refusalsOf } from "./refusals.js";
+import { countingRefusals, refusalsOf } from "./refusals.js";
 import { retry } from "./retry.js";
-import { type Unlocking, unlockNumber } from "./unlock.js";
+import { unlockNumber } from "./unlock.js";
 import { cancel, checkVerification, get, start } from "./verifications.js";
 
 export interface CallOptions {
@@ -45,33 +41,16 @@ export interface CallOptions {
   readonly idempotencyKey?: string | undefined;
 }
 
+const countedCreate = countingRefusals(create);
+const countedStart = countingRefusals(start);
+
+export type Operations = ReturnType<typeof createOperations>;
+
 /**
  * The operations, for unchecked input. `caller`: the account of the request's API key; absent in direct calls, which
  * are identified by `customer_uuid` alone.
  */
-export interface Operations {
-  createAuthentication(input: unknown, options: CallOptions, caller?: Account): Promise<AuthenticationResult>;
-  retry(input: unknown, options: CallOptions, caller?: Account): Promise<RetryResult>;
-  check(input: unknown, options: CallOptions, caller?: Account): Promise<CheckResult>;
-  lookup(input: unknown, options: CallOptions, caller?: Account): Promise<LookupResponse>;
-  readonly verifications: Verifications;
-  deliver(input: unknown): Promise<DeliverResult>;
-  confirm(input: unknown): Promise<ConfirmResult>;
-  explain(input: unknown): Promise<Explanation>;
-  history(input: unknown): Promise<readonly HistoryEntry[]>;
-  refusals(input: unknown): Promise<readonly RefusedRequests[]>;
-  erase(input: unknown): Promise<Erasure>;
-  unlock(input: unknown): Promise<Unlocking>;
-  stats(input: unknown): Promise<Stats>;
-}
-
-/** Operations for direct calls only; they have no route. */
-export type OperatorsOwn = "verifications" | "deliver" | "confirm" | "explain" | "history" | "refusals" | "erase" | "unlock" | "stats";
-
-const countedCreate = countingRefusals(create);
-const countedStart = countingRefusals(start);
-
-export function createOperations(context: Context, accounts: Accounts): Operations {
+export function createOperations(context: Context, accounts: Accounts) {
   /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
   const admit = async (customerUuid: string, caller: Account | undefined): Promise<Account> => {
     if (caller === undefined) return accounts.byUuid(customerUuid);
@@ -122,30 +101,33 @@ export function createOperations(context: Context, accounts: Accounts): Operatio
     return run(name, input, parse, undefined, withOptions, { idempotencyKey: options.idempotencyKey });
   };
 
+  const verifications: Verifications = {
+    start: (input, options = {}) => byNumber("start", input, parseStart, countedStart, options),
+    check: (input, options = {}) => byNumber("check", input, parseVerificationCheck, checkVerification, options),
+    cancel: (input, options = {}) => byNumber(undefined, input, parseTarget, cancel, options),
+    get: (input, options = {}) => byNumber(undefined, input, parseTarget, get, options),
+  };
+
   return {
-    createAuthentication: (input, options, caller) => run("create", input, parseCreate, caller, countedCreate, options),
-    retry: (input, _options, caller) => run("retry", input, parseRetry, caller, (parts, account, request) => retry(parts, account, request)),
-    check: (input, options, caller) => run("check", input, parseCheck, caller, check, options),
-    lookup: (input, _options, caller) => run("lookup", input, parseLookup, caller, lookup),
-    verifications: {
-      start: (input, options = {}) => byNumber("start", input, parseStart, countedStart, options),
-      check: (input, options = {}) => byNumber("check", input, parseVerificationCheck, checkVerification, options),
-      cancel: (input, options = {}) => byNumber(undefined, input, parseTarget, cancel, options),
-      get: (input, options = {}) => byNumber(undefined, input, parseTarget, get, options),
-    },
-    deliver: (input) =>
+    verifications,
+    createAuthentication: (input: unknown, options: CallOptions, caller?: Account) => run("create", input, parseCreate, caller, countedCreate, options),
+    retry: (input: unknown, _options: CallOptions, caller?: Account) => run("retry", input, parseRetry, caller, retry),
+    check: (input: unknown, options: CallOptions, caller?: Account) => run("check", input, parseCheck, caller, check, options),
+    lookup: (input: unknown, _options: CallOptions, caller?: Account) => run("lookup", input, parseLookup, caller, lookup),
+    /** The operations from here on are for direct calls only. */
+    deliver: (input: unknown) =>
       run("deliver", input, parseDeliver, undefined, deliver).catch((error: unknown) => {
         // The source of customers may fail too.
         if (error instanceof VerifierError && error.code === "unavailable") return unavailableDelivery();
         throw error;
       }),
-    confirm: (input) => run("confirm", input, parseConfirm, undefined, confirm),
-    explain: (input) => run(undefined, input, parseRetry, undefined, explain),
-    history: (input) => run(undefined, input, parseHistory, undefined, historyOf),
-    refusals: (input) => run(undefined, input, parseNumber, undefined, refusalsOf),
-    erase: (input) => run(undefined, input, parseNumber, undefined, eraseNumber),
-    unlock: (input) => run(undefined, input, parseNumber, undefined, unlockNumber),
-    stats: (input) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
+    confirm: (input: unknown) => run("confirm", input, parseConfirm, undefined, confirm),
+    explain: (input: unknown) => run(undefined, input, parseRetry, undefined, explain),
+    history: (input: unknown) => run(undefined, input, parseHistory, undefined, historyOf),
+    refusals: (input: unknown) => run(undefined, input, parseNumber, undefined, refusalsOf),
+    erase: (input: unknown) => run(undefined, input, parseNumber, undefined, eraseNumber),
+    unlock: (input: unknown) => run(undefined, input, parseNumber, undefined, unlockNumber),
+    stats: (input: unknown) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
   };
 }
 
