@@ -93,7 +93,7 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
       phone,
       deadline,
       isOver: (auth, now) => isDeliveryOver(auth, now, policy),
-      answered: (auth, now) => (keyed === undefined ? keyring.matching(auth.id, identity, latelySent(auth, now))?.attempt : keyed.answered(auth)),
+      answered: (auth, now) => (keyed === undefined ? keyring.matching(auth.id, identity, latelySent(auth, now))?.attempt : keyed.answered(auth, now)),
       first: { purpose, lifetime, starts: keyed === undefined ? [] : [keyed.entry(1)] },
       amended: (auth, now) => ({
         ...prolonged(auth, now, lifetime, policy),

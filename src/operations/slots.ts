@@ -2,14 +2,13 @@ import type { StartRequest } from "../contract/verification.js";
 import { type StoreDeadline, unavailable } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
 import { type Authentication, keptSends } from "../domain/authentication.js";
-import type { NewAuthentication } from "../domain/create.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { slotOf } from "../domain/slot.js";
 import { VerifierError } from "../errors.js";
 import type { Context } from "./context.js";
-import { type Begun, begin, type Delivered } from "./create.js";
+import { type Beginning, type Begun, begin } from "./create.js";
 import { asksOthers } from "./outside.js";
-import { type Resent, resend } from "./retry.js";
+import { type Resent, resend, type StartAgain } from "./retry.js";
 
 /** The slot of a number; during rotation also those under the other secrets. */
 export type Slots = readonly [string, ...string[]];
@@ -20,20 +19,15 @@ export function slotsOf({ keyring }: Context, { customer }: Account, name: strin
 }
 
 /** A message for whatever is in a number's slot, or for what this call begins there. */
-export interface SlotMessage {
+export interface SlotMessage extends StartAgain {
   readonly slots: Slots;
   readonly request: StartRequest;
   readonly phone: PhoneNumber;
   readonly deadline: StoreDeadline;
   /** Whether what is stored makes room for another one. */
   isOver(auth: Authentication, now: number): boolean;
-  /** The attempt of an earlier call that this one repeats. */
-  answered(auth: Authentication, now: number): number | undefined;
   /** What the first message stores. */
-  readonly first: Pick<NewAuthentication, "starts"> & Partial<Pick<NewAuthentication, "purpose" | "lifetime">>;
-  /** The authentication with what this call asks of its next message. */
-  amended(auth: Authentication, now: number): Authentication;
-  readonly delivery?: Delivered | undefined;
+  readonly first: Pick<Beginning, "starts" | "purpose" | "lifetime">;
 }
 
 /** What a call did: it repeats an earlier one, it began something, or it sent in what was open. */
