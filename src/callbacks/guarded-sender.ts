@@ -1,5 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import type { LookupFunction } from "node:net";
+import { getOrPut } from "../core/get-or-put.js";
 import { callbackUrlError } from "../domain/callback-url.js";
 import { isPublicAddress } from "../domain/ip.js";
 import type { CallbackRequest, CallbackResponse, CallbackSender } from "../ports/callback-sender.js";
@@ -39,12 +40,8 @@ export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAdd
 
   const agentOf = (client: Client, pool: string): Agent | false => {
     if (closed) return false;
-    let agent = agents.get(pool);
-    if (agent === undefined) {
-      agent = keepingAgent(client, () => [...agents.values()].reduce((sum, one) => sum + idle(one), 0) < keptConnections);
-      agents.set(pool, agent);
-    }
-    return agent;
+    const hasRoom = () => [...agents.values()].reduce((sum, one) => sum + idle(one), 0) < keptConnections;
+    return getOrPut(agents, pool, () => keepingAgent(client, hasRoom));
   };
 
   return {

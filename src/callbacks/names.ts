@@ -1,4 +1,5 @@
 import type { LookupAddress } from "node:dns";
+import { getOrPut } from "../core/get-or-put.js";
 import { deliveryTimeout } from "../domain/delivery.js";
 
 /** Overrides for tests. */
@@ -55,18 +56,15 @@ export function nameResolver({ servers, timeout = 5_000, perCustomer = 8, rememb
   return (hostname, customer) => {
     // Not shared between customers, so that no customer waits for another's lookups.
     const key = `${customer} ${hostname}`;
-    let one = underWay.get(key);
-    if (one === undefined) {
+    return getOrPut(underWay, key, () => {
       const asked = Date.now();
-      one = turns(customer, async () => {
+      return turns(customer, async () => {
         if (Date.now() - asked > deliveryTimeout) throw new Error(`DNS lookup of ${hostname} skipped: too many lookups in progress for this customer`);
         const known = failed.get(hostname);
         if (known !== undefined && known.until > Date.now()) throw known.error;
         return lookUp(hostname).catch((error: Error) => remember(hostname, error));
       }).finally(() => underWay.delete(key));
-      underWay.set(key, one);
-    }
-    return one;
+    });
   };
 }
 
@@ -78,8 +76,7 @@ function found(answer: PromiseSettledResult<string[]>, family: number): LookupAd
 function takeTurns(most: number): <T>(key: string, work: () => Promise<T>) => Promise<T> {
   const lines = new Map<string, { running: number; readonly waiting: (() => void)[] }>();
   return async (key, work) => {
-    const line = lines.get(key) ?? { running: 0, waiting: [] };
-    lines.set(key, line);
+    const line = getOrPut(lines, key, () => ({ running: 0, waiting: [] }));
     if (line.running >= most) await new Promise<void>((turn) => line.waiting.push(turn));
     else line.running++;
     try {

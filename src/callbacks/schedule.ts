@@ -1,3 +1,5 @@
+import { getOrPut } from "../core/get-or-put.js";
+
 /** A job, and what it is scheduled by: its customer and its host. */
 export interface Job {
   readonly customer: string;
@@ -50,11 +52,8 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
     add(job: J): boolean {
       const left = room - waiting.all();
       if (waiting.of(job.customer) >= left || waiting.to(job.host) >= left) return false;
-      const hosts = lines.get(job.customer) ?? new Map<string, J[]>();
-      const line = hosts.get(job.host) ?? [];
-      line.push(job);
-      hosts.set(job.host, line);
-      lines.set(job.customer, hosts);
+      const hosts = getOrPut(lines, job.customer, () => new Map<string, J[]>());
+      getOrPut(hosts, job.host, () => []).push(job);
       waiting.add(job, 1);
       return true;
     },

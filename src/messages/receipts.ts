@@ -1,5 +1,6 @@
 import { deliveryStatuses } from "../contract/callback.js";
 import type { StoreDeadline } from "../core/deadline.js";
+import { getOrPut } from "../core/get-or-put.js";
 import { update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { withoutFallback } from "../domain/fallback.js";
@@ -42,9 +43,7 @@ export async function settleReceipts(parts: Messages, receipts: readonly Receipt
     if (named === undefined && unvouched !== undefined) continue;
     trusted += 1;
     const key = named === undefined ? `${receipt.idSpace}/${receipt.messageId}` : named.id;
-    const line = lines.get(key) ?? [];
-    lines.set(key, line);
-    line.push(async () => {
+    getOrPut(lines, key, () => []).push(async () => {
       const target = named ?? (await targetById(parts, deadline, receipt));
       if (target !== undefined) await settleOne(parts, deadline, receipt, target, unvouched);
     });
@@ -103,14 +102,15 @@ export function parseReceipt(receipt: unknown): Receipt | string {
 export async function settleOne(
   parts: Messages,
   deadline: StoreDeadline,
-  { status, error, at, unreachable }: Receipt,
+  receipt: Receipt,
   { customer, id, attempt }: ReceiptTarget,
   unvouched?: string,
 ): Promise<void> {
+  const { status, error, at, unreachable } = receipt;
   const now = parts.clock.now();
   const settled = await update(parts.records, deadline, customer, id, (auth) => {
     const settled = mayReport(parts, auth, attempt, unvouched) ? settleReceipt(auth, attempt, { status, error, at }, now) : undefined;
-    const next = settled && withFallbackOf(parts, settled, attempt, { status, unreachable }, now);
+    const next = settled && withFallbackOf(parts, settled, attempt, receipt, now);
     return { result: next, next };
   });
   if (settled === undefined) return;
@@ -125,13 +125,7 @@ export async function settleOne(
  * What a receipt of the newest message changes of its fallback: delivered, there is none; undeliverable, it is due now
  * (docs/contract.md#fallback).
  */
-function withFallbackOf(
-  parts: Messages,
-  auth: Authentication,
-  attempt: number,
-  { status, unreachable }: { readonly status: Receipt["status"]; readonly unreachable: true | undefined },
-  now: number,
-): Authentication {
+function withFallbackOf(parts: Messages, auth: Authentication, attempt: number, { status, unreachable }: Receipt, now: number): Authentication {
   const { fallback } = parts.sender;
   if (fallback === undefined || attempt !== auth.attempts) return auth;
   if (status === "delivered") return withoutFallback(auth, []);

@@ -1,3 +1,5 @@
+import { getOrPut } from "../core/get-or-put.js";
+
 /** Values of a label; further ones become `other` (docs/contract.md#metric-labels). */
 export const mostValues = 300;
 
@@ -31,9 +33,7 @@ export function createFamily(width: number) {
   const boundedRow = (given: readonly string[]) => {
     const labels = given.map(bounded);
     const values = rows.size < mostRows || rows.has(labels.join("\0")) ? labels : labels.map(() => other);
-    const row = rows.get(values.join("\0")) ?? { values, numbers: new Array<number>(width).fill(0) };
-    rows.set(values.join("\0"), row);
-    return row;
+    return getOrPut(rows, values.join("\0"), () => ({ values, numbers: new Array<number>(width).fill(0) }));
   };
 
   return {

@@ -1,9 +1,9 @@
 import { createHash } from "node:crypto";
 import { withTimeout } from "../core/deadline.js";
+import { getOrPut } from "../core/get-or-put.js";
 import { safeLogger } from "../core/loggers.js";
 import type { Store } from "../ports/store.js";
 import { type Counts, mergeRead, type Place, readsDue, stretch, stretchOf, type Tally } from "./counts.js";
-import { getOrPut } from "./get-or-put.js";
 import type { RouterSettings } from "./router-options.js";
 
 /** Milliseconds between two exchanges, at least. */

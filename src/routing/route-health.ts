@@ -1,9 +1,9 @@
+import { getOrPut } from "../core/get-or-put.js";
 import type { Feedback } from "../ports/sms-sender.js";
 import { type Breaker, closed, endRound, halfOpen, trip } from "./breaker.js";
 import type { Candidate } from "./choice.js";
 import type { CountryCounts, Counts, Period, Signal, Tally } from "./counts.js";
 import { count, countryCounts, discardBefore, periodsOf, settledUpTo, tidy } from "./counts.js";
-import { getOrPut } from "./get-or-put.js";
 import { healthFactor, probesPass, quality, strainOf, totals } from "./health.js";
 import type { HealthSettings } from "./router-options.js";
 
