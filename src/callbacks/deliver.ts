@@ -1,4 +1,5 @@
 import { withTimeout } from "../core/deadline.js";
+import { propertiesOf } from "../core/properties-of.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import { type DeliveryResult, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";
@@ -73,17 +74,13 @@ async function post({ clock, settings, callbackSender, webhookSecrets }: Deliver
 /** Why a delivery failed, for the operator: for one of our own errors, its cause. */
 function reasonOf(error: unknown): string {
   const thrown = (error instanceof VerifierError ? error.cause : undefined) ?? error;
-  const { message } = (typeof thrown === "object" && thrown !== null ? thrown : { message: thrown }) as { message?: unknown };
+  const { message } = propertiesOf(typeof thrown === "string" ? { message: thrown } : thrown);
   return typeof message === "string" ? message.slice(0, longestReason) : "no error was thrown, but something else";
 }
 
 /** The response of a callback sender, as a failure if it is invalid. */
 function soundAnswer(answer: unknown): DeliveryResult {
-  const { status, retryAfter, failed } = (typeof answer === "object" && answer !== null ? answer : {}) as {
-    status?: unknown;
-    retryAfter?: unknown;
-    failed?: unknown;
-  };
+  const { status, retryAfter, failed } = propertiesOf(answer);
   if (typeof failed === "string") return { failed: failed.slice(0, longestReason) };
   if (!Number.isInteger(status)) return { failed: "the callback sender returned neither a status nor an error" };
   return { status: status as number, ...(Number.isFinite(retryAfter) && { retryAfter: retryAfter as number }) };

@@ -1,5 +1,6 @@
 import { channels } from "../contract/channel.js";
 import { type StoreDeadline, TimedOut, withTimeout } from "../core/deadline.js";
+import { propertiesOf } from "../core/properties-of.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";
@@ -258,14 +259,10 @@ function notAccepted({ monitor, clock }: Messages, message: CodeMessage, answer:
   else monitor.outages.sender.failed(fields);
   if (decisions !== undefined && decisions.length > 0) return { ...report, reason };
   const rule = route ?? message.planned_route ?? "sender";
-  return { ...report, reason, decisions: [routeDecision(message, clock, { rule, outcome: result, reason: `${result}: ${reason}`, answer: reason })] };
+  return { ...report, reason, decisions: [routeDecision(message, clock, rule, result, `${result}: ${reason}`, reason)] };
 }
 
-function routeDecision(
-  { attempt }: CodeMessage,
-  clock: Clock,
-  { rule, outcome, reason, answer }: { readonly rule: string; readonly outcome: SendResult; readonly reason: string; readonly answer: string | undefined },
-): Decision {
+function routeDecision({ attempt }: CodeMessage, clock: Clock, rule: string, outcome: SendResult, reason: string, answer?: string): Decision {
   const fields = { at: clock.now(), rule, mode: "route" as const, reason: reason.slice(0, 200), attempt, outcome };
   return answer === undefined ? fields : { ...fields, answer: answer.slice(0, 200) };
 }
@@ -273,7 +270,7 @@ function routeDecision(
 /** The route, price and id from a sender's result, and a router's steps as decisions. */
 function reportOf({ clock, sender }: Messages, result: SendResult, answer: unknown, message: CodeMessage): SentReport {
   if (typeof answer !== "object" || answer === null) return { result, unreachable: none };
-  const { messageId, idSpace, keepId, route, channel = sender.channel, price, steps, unreachable } = answer as Readonly<Record<string, unknown>>;
+  const { messageId, idSpace, keepId, route, channel = sender.channel, price, steps, unreachable } = propertiesOf(answer);
   const known = channels.find((one) => one === channel && one !== "sms");
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : none;
@@ -288,19 +285,19 @@ function reportOf({ clock, sender }: Messages, result: SendResult, answer: unkno
     decisions: tried.map((step) => {
       const { route, reason, outcome, answer } = step;
       const response = typeof answer === "string" ? reasonOf({ reason: answer }, message) : undefined;
-      return routeDecision(message, clock, { rule: String(route), outcome, reason: `${reason}: ${outcome}`, answer: response });
+      return routeDecision(message, clock, String(route), outcome, `${reason}: ${outcome}`, response);
     }),
   };
 }
 
 function outcomeOf(answer: unknown): SendResult | undefined {
-  const outcome = typeof answer === "object" && answer !== null && "outcome" in answer ? answer.outcome : undefined;
+  const { outcome } = propertiesOf(answer);
   return outcome === "accepted" || outcome === "rejected" || outcome === "unknown" ? outcome : undefined;
 }
 
 /** A reason for the log, without the code or the whole number, which a carrier's response may repeat. */
 function reasonOf(answer: unknown, message: CodeMessage): string {
-  const { reason, message: text } = (typeof answer === "object" && answer !== null ? answer : {}) as { reason?: unknown; message?: unknown };
+  const { reason, message: text } = propertiesOf(answer);
   const given = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
   // In a text without a code of its own, any number may be one.
   const codes = message.code === "" ? (message.text.match(/\d{4,}/g) ?? []) : [message.code];

@@ -1,4 +1,5 @@
-import type { SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import { propertiesOf } from "../core/properties-of.js";
+import type { SmsSender } from "../ports/sms-sender.js";
 import type { Store } from "../ports/store.js";
 import type { Telemetry } from "../ports/telemetry.js";
 
@@ -50,7 +51,7 @@ export function tracedSender(sender: SmsSender, telemetry: Telemetry): SmsSender
 }
 
 /** A custom sender may return anything. */
-function resultOf(answer: SendOutcome | undefined): string {
-  const outcome: unknown = typeof answer === "object" && answer !== null ? answer.outcome : undefined;
+function resultOf(answer: unknown): string {
+  const { outcome } = propertiesOf(answer);
   return outcome === "accepted" || outcome === "rejected" ? outcome : "unknown";
 }

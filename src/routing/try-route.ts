@@ -1,7 +1,8 @@
 import { afterTurn } from "../core/deadline.js";
+import { propertiesOf } from "../core/properties-of.js";
 import { noOutcome } from "../domain/send.js";
 import type { Clock } from "../ports/clock.js";
-import type { CodeMessage, SendContext, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import type { CodeMessage, SendContext, SmsSender } from "../ports/sms-sender.js";
 
 /** The outcome of a hand-over to one route. */
 export interface TryResult {
@@ -36,7 +37,7 @@ export function tryRoute(sender: SmsSender, message: CodeMessage, { signal, dead
     const cancel = afterTurn(clock, timeLeft, stop);
     signal.addEventListener("abort", stop, { once: true });
     const failed = (error: unknown) =>
-      finish(discreet({ outcome: read(error)?.outcome === "rejected" ? "rejected" : "unknown", reason: words(error) }, message));
+      finish(discreet({ outcome: propertiesOf(error).outcome === "rejected" ? "rejected" : "unknown", reason: words(error) }, message));
     try {
       sender.send(message, { signal: abort.signal, deadline, timeLeft }).then((answer) => finish(discreet(judge(answer), message)), failed);
     } catch (error) {
@@ -45,10 +46,9 @@ export function tryRoute(sender: SmsSender, message: CodeMessage, { signal, dead
   });
 }
 
-function judge(answer: SendOutcome): TryResult {
-  const outcome = read(answer)?.outcome;
+function judge(answer: unknown): TryResult {
+  const { outcome, messageId, idSpace, keepId, unreachable } = propertiesOf(answer);
   if (outcome === "accepted") {
-    const { messageId, idSpace, keepId } = read(answer) ?? {};
     return {
       outcome,
       ...(typeof messageId === "string" && { messageId }),
@@ -56,27 +56,13 @@ function judge(answer: SendOutcome): TryResult {
       ...(keepId === true && { keepId }),
     };
   }
-  if (outcome === "rejected") return { outcome, reason: words(answer), ...(read(answer)?.unreachable === true && { unreachable: true }) };
+  if (outcome === "rejected") return { outcome, reason: words(answer), ...(unreachable === true && { unreachable }) };
   if (outcome === "unknown") return { outcome, reason: words(answer) };
   return { outcome: "unknown", reason: noOutcome };
 }
 
-interface Answered {
-  readonly outcome?: unknown;
-  readonly messageId?: unknown;
-  readonly idSpace?: unknown;
-  readonly keepId?: unknown;
-  readonly reason?: unknown;
-  readonly unreachable?: unknown;
-  readonly message?: unknown;
-}
-
-function read(value: unknown): Answered | undefined {
-  return typeof value === "object" && value !== null ? (value as Answered) : undefined;
-}
-
 function words(value: unknown): string {
-  const { reason, message } = read(value) ?? {};
+  const { reason, message } = propertiesOf(value);
   const said = typeof reason === "string" ? reason : message;
   return typeof said === "string" && said !== "" ? said.slice(0, 200) : "no reason given";
 }
