@@ -1,12 +1,15 @@
+import type * as z from "zod";
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
+import type { HistoryRequest } from "../contract/operator.js";
 import type { Account } from "../domain/account.js";
 import type { Authentication, Send, SendState } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { type Left, leftOf } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "../errors.js";
+import { membersOfNumber, ownNumber, recordsOf } from "../messages/number-windows.js";
 import { correlated } from "./answers.js";
 import type { Context } from "./context.js";
 
@@ -65,8 +68,26 @@ export async function explain(parts: Context, account: Account, request: { reado
   return explanationOf(parts, account, held.auth);
 }
 
+/** An authentication of a number, and why it has its status. */
+export type HistoryEntry = Explanation;
+
+/**
+ * "Every decision … can be queried by authentication id or by number (`explain`, `history`)"
+ * (docs/contract.md#explain): newest first, blocked ones included, from the number's windows
+ * (docs/contract.md#history). Ended records are omitted.
+ */
+export async function historyOf(parts: Context, account: Account, { phone_number, limit }: z.output<typeof HistoryRequest>): Promise<readonly HistoryEntry[]> {
+  await parts.records.written();
+  const { ids } = await membersOfNumber(parts, ownNumber(parts, account, phone_number));
+  const found = await recordsOf(parts, account, ids, limit);
+  return found
+    .map(({ auth }) => auth)
+    .sort((a, b) => b.createdAt - a.createdAt)
+    .map((auth) => explanationOf(parts, account, auth));
+}
+
 /** An authentication, as operators see it. */
-export function explanationOf(parts: Pick<Context, "clock">, account: Account, auth: Authentication): Explanation {
+function explanationOf({ clock }: Context, account: Account, auth: Authentication): Explanation {
   return {
     authentication_uuid: auth.id,
     ...(auth.purpose !== undefined && { purpose: auth.purpose }),
@@ -76,7 +97,7 @@ export function explanationOf(parts: Pick<Context, "clock">, account: Account, a
     expires_at: timestamp(auth.expiresAt),
     validated: auth.validated,
     wrong_codes: auth.wrongChecks,
-    left: leftOf(auth, parts.clock.now(), account.policy),
+    left: leftOf(auth, clock.now(), account.policy),
     sends: [...auth.decisions.flatMap(rejectedSend), ...auth.sends.map((send) => explainedSend(send, auth.decisions))].sort((a, b) => a.attempt - b.attempt),
     decisions: auth.decisions.map(({ at, until, ...decision }) => ({
       ...decision,
