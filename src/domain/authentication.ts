@@ -208,6 +208,9 @@ export function keptSends({ purpose }: Pick<Authentication, "purpose">): number 
 /** How many decisions a record keeps. */
 const keptDecisions = 20;
 
+/** How a message was sent. */
+export type Way = Pick<Send, "route" | "channel">;
+
 /** A message that is among those kept. */
 export function sendOf({ sends }: Authentication, attempt: number | undefined): Send | undefined {
   return sends.find((send) => send.attempt === attempt);

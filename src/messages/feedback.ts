@@ -1,17 +1,18 @@
-import type { Authentication } from "../domain/authentication.js";
+import { type Authentication, sendOf } from "../domain/authentication.js";
 import type { Feedback } from "../ports/sms-sender.js";
 import type { Messages } from "./messages.js";
 
 /** Reports a message's outcome to the sender in the background, if its route or the carrier's id is known. */
 export function sendFeedback(
   { sender, monitor, inBackground }: Messages,
-  { id, country, sends }: Authentication,
+  auth: Authentication,
   attempt: number,
   event: Feedback["event"],
   isUnreachable = false,
 ): void {
-  const send = sends.find((one) => one.attempt === attempt);
+  const send = sendOf(auth, attempt);
   if (sender.feedback === undefined || (send?.route === undefined && send?.messageId === undefined)) return;
+  const { id, country } = auth;
   const { route, messageId, at, moved } = send;
   const feedback: Feedback = {
     ...(route !== undefined && { route }),

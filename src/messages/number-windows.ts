@@ -1,13 +1,9 @@
 import { readAgain, readNumber } from "../access/destination.js";
-import type { StoreDeadline } from "../core/deadline.js";
-import type { Keyring } from "../core/keyring.js";
+import type { Core } from "../core/core.js";
 import type { Held } from "../core/records/records.js";
 import type { Account } from "../domain/account.js";
-import type { Moment } from "../domain/claim.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
-import type { Policy } from "../domain/policy.js";
 import { type NumberNames, namesOfNumber, nobody, readMember, readUncreated } from "../domain/quota.js";
-import type { Store } from "../ports/store.js";
 import type { Messages } from "./messages.js";
 
 /** A customer's number, and the keys derived from it. */
@@ -23,23 +19,14 @@ export interface OwnNumber {
 export function ownNumber(parts: Messages, { customer, policy }: Account, phoneNumber: string): OwnNumber {
   const { clock, keyring, settings } = parts;
   const phone: PhoneNumber = readAgain(parts, phoneNumber) ?? readNumber(parts, phoneNumber);
-  return { phone, names: namesOf(keyring, customer, phone.number, policy, { now: clock.now(), skew: settings.clockSkew }) };
-}
-
-export function namesOf({ pseudonym }: Keyring, customer: string, number: string, policy: Policy, moment: Moment): NumberNames {
-  return namesOfNumber(customer, pseudonym(number), policy, moment);
+  return { phone, names: namesOfNumber(customer, keyring.pseudonym(phone.number), policy, { now: clock.now(), skew: settings.clockSkew }) };
 }
 
 /** "the window may keep its newest 10,000 only" (domain/claim.ts); a window with limits keeps fewer. */
 const mostMembers = 10_000;
 
 /** The members of a window, newest first. */
-export function membersOf(parts: Messages, window: string): Promise<string[]> {
-  return membersWithin(parts.newDeadline(), parts.store, window);
-}
-
-/** The same within a request's deadline. */
-export function membersWithin(deadline: StoreDeadline, store: Store, window: string): Promise<string[]> {
+export function membersOf({ newDeadline, store }: Core, window: string, deadline = newDeadline()): Promise<string[]> {
   return deadline.call(() => store.members(window, mostMembers));
 }
 

@@ -1,5 +1,4 @@
-import type { Authentication, KeptMessage, Send } from "../domain/authentication.js";
-import { withSend } from "../domain/authentication.js";
+import { type Authentication, type KeptMessage, type Send, withSend } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textError } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
@@ -80,8 +79,8 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
       route: route?.route,
       ...(channel !== undefined && channel !== "sms" && { channel }),
       ...(fallback && { fallback }),
-      fallbackAt: test === undefined ? silentAt(messages, auth, destination, route?.route, given, now) : undefined,
-      kept: test === undefined ? keptOf(messages, auth, destination, route?.route, given, now) : undefined,
+      fallbackAt: test === undefined ? silentAt(messages, auth, destination, now, route?.route, given) : undefined,
+      kept: test === undefined ? keptOf(messages, auth, destination, now, route?.route, given) : undefined,
     }),
     isRouted: fallback === undefined || route !== undefined,
     code,
@@ -128,14 +127,7 @@ function destinationOf(auth: Authentication, sends: readonly Send[], attempt: nu
  * When a message falls back if nothing reports its delivery by then (docs/contract.md#fallback): only on a route whose
  * receipts confirm deliveries, and only if another route can follow.
  */
-function silentAt(
-  messages: Messages,
-  auth: Authentication,
-  destination: Destination,
-  route: string | undefined,
-  given: GivenMessage | undefined,
-  now: number,
-): number | undefined {
+function silentAt(messages: Messages, auth: Authentication, destination: Destination, now: number, route?: string, given?: GivenMessage): number | undefined {
   const rules = messages.sender.fallback;
   if (rules === undefined || !rules.on.includes("silent") || !rules.confirms(route)) return undefined;
   return mayFallBack(messages, auth, destination, route, given) ? now + patienceOf(messages, rules) : undefined;
@@ -154,9 +146,9 @@ function keptOf(
   messages: Messages,
   auth: Authentication,
   destination: Destination,
-  route: string | undefined,
-  given: GivenMessage | undefined,
   now: number,
+  route?: string,
+  given?: GivenMessage,
 ): KeptMessage | undefined {
   const { fallback } = messages.sender;
   if (fallback === undefined || given?.code === undefined || !mayFallBack(messages, auth, destination, route, given)) return undefined;
@@ -177,11 +169,11 @@ const ownerOf = ({ customer, id }: Authentication) => `${customer}/${id}`;
 /** The same for a message that moved to another route than the planned one. `before`: without the message. */
 export function silentOn(messages: Messages, before: Authentication, { next, wanted }: PlannedMessage, route: string | undefined): number | undefined {
   if (messages.sender.fallback === undefined || route === undefined || route === next.sends.at(-1)?.route) return undefined;
-  return silentAt(messages, before, destinationOf(before, before.sends, next.attempts, wanted), route, wanted.given, next.lastSendAt);
+  return silentAt(messages, before, destinationOf(before, before.sends, next.attempts, wanted), next.lastSendAt, route, wanted.given);
 }
 
 /** Whether a message may be replaced by one on another route. `auth`: without the message. */
-function mayFallBack(messages: Messages, auth: Authentication, destination: Destination, route: string | undefined, given: GivenMessage | undefined): boolean {
+function mayFallBack(messages: Messages, auth: Authentication, destination: Destination, route?: string, given?: GivenMessage): boolean {
   const { sender, settings } = messages;
   const used = auth.fallbacks + (destination.fallback ? 1 : 0);
   if (used >= (sender.fallback?.most ?? 0)) return false;
@@ -193,7 +185,7 @@ function mayFallBack(messages: Messages, auth: Authentication, destination: Dest
 /** The same for a message that was sent. */
 export function mayReplace(messages: Messages, auth: Authentication): boolean {
   if (auth.purpose !== undefined && auth.kept === undefined) return false;
-  return mayFallBack(messages, auth, destinationOf(auth, auth.sends, auth.attempts + 1, {}), undefined, undefined);
+  return mayFallBack(messages, auth, destinationOf(auth, auth.sends, auth.attempts + 1, {}));
 }
 
 /** The message of a send, as passed to the sender. */

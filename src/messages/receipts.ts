@@ -2,7 +2,7 @@ import { deliveryStatuses } from "../contract/callback.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import { getOrPut } from "../core/get-or-put.js";
 import { update } from "../core/records/transact.js";
-import type { Authentication } from "../domain/authentication.js";
+import { type Authentication, sendOf } from "../domain/authentication.js";
 import { withoutFallback } from "../domain/fallback.js";
 import { settleReceipt } from "../domain/send.js";
 import { VerifierError } from "../errors.js";
@@ -114,7 +114,7 @@ export async function settleOne(
     return { result: next, next };
   });
   if (settled === undefined) return;
-  const channel = settled.sends.find((send) => send.attempt === attempt)?.channel;
+  const channel = sendOf(settled, attempt)?.channel;
   if (unreachable === true && channel !== undefined) rememberUnreachable(parts, settled, channel);
   parts.monitor.receipt(settled, attempt, status, error);
   parts.outbox.workSoon(settled);
@@ -137,9 +137,9 @@ function withFallbackOf(parts: Messages, auth: Authentication, attempt: number, 
  * A reference may leak through a log. So unsigned receipts are accepted only from a provider of the message's own
  * route.
  */
-function mayReport({ sender }: Messages, { sends }: Authentication, attempt: number, unvouched: string | undefined): boolean {
+function mayReport({ sender }: Messages, auth: Authentication, attempt: number, unvouched: string | undefined): boolean {
   if (unvouched === undefined) return true;
-  const route = sends.find((send) => send.attempt === attempt)?.route;
+  const route = sendOf(auth, attempt)?.route;
   const providers = route === undefined || sender.receiptProvidersOf === undefined ? sender.receiptProviders : sender.receiptProvidersOf(route);
   return providers === undefined || providers.includes(unvouched);
 }

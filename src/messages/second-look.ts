@@ -2,7 +2,7 @@ import type { Outcome } from "../core/records/transact.js";
 import { readBalance } from "../domain/balance.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
-import { type Charge, measured } from "../domain/quota.js";
+import { type Charge, measured, namesOfNumber } from "../domain/quota.js";
 import {
   type Exemptions,
   exemptedBy,
@@ -21,14 +21,14 @@ import {
 import type { MessageCommit } from "./message-commit.js";
 import type { MessageRequest } from "./message-request.js";
 import type { Messages } from "./messages.js";
-import { membersWithin, namesOf } from "./number-windows.js";
+import { membersOf } from "./number-windows.js";
 
 /**
  * Reads what is needed only after a rule blocks: whether the number is trusted, and how many verified in its million.
  * Returns the exemptions for the next commit; `undefined`: the rule applies.
  */
 export async function lookAgain(
-  { keyring, learned, past, store }: Messages,
+  messages: Messages,
   { deadline, outside: { known } }: MessageRequest<string>,
   { account: { customer, policy }, message: { next }, moment }: MessageCommit,
   charge: SpamCharge,
@@ -36,6 +36,7 @@ export async function lookAgain(
   decision: Decision,
   exempt: Exemptions,
 ): Promise<Exemptions | undefined> {
+  const { keyring, learned, past, store } = messages;
   const { rule, claim } = charge;
   if (provesItself(charge, held)) {
     if ("sum" in claim) learned.set(claim.sum, Number.POSITIVE_INFINITY);
@@ -50,7 +51,7 @@ export async function lookAgain(
   }
   const isCrowd = rule === "crowd";
   if (!isCrowd && policy.spam.trust.open === 0) return undefined;
-  const names = namesOf(keyring, customer, next.number, policy, moment);
+  const names = namesOfNumber(customer, keyring.pseudonym(next.number), policy, moment);
   const isGrowing = next.origin?.g === 1;
   const millionHolds = async () => {
     if (isGrowing) return past.usualDay(deadline, pastOfMillion(customer, next.number, keyring.pseudonym));
@@ -58,9 +59,9 @@ export async function lookAgain(
     return counted.done ? readBalance(counted.asked[0] ?? 0).verified : 0;
   };
   const [sends, listed, verified, million] = await Promise.all([
-    membersWithin(deadline, store, names.sends),
-    names.sendSums.length > 0 ? membersWithin(deadline, store, names.listed) : [],
-    membersWithin(deadline, store, verifiedWindow(customer, next.number, keyring.pseudonym)),
+    membersOf(messages, names.sends, deadline),
+    names.sendSums.length > 0 ? membersOf(messages, names.listed, deadline) : [],
+    membersOf(messages, verifiedWindow(customer, next.number, keyring.pseudonym), deadline),
     isCrowd ? millionHolds() : undefined,
   ]);
   return exemptedBy({ sends: [...sends, ...listed], verified, million, known }, decision, held, exempt, policy.spam);

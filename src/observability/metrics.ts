@@ -1,5 +1,6 @@
 import { deliveryStatuses } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
+import type { Way } from "../domain/authentication.js";
 import type { Alarm } from "../ports/events.js";
 import type { MetricReading } from "../ports/telemetry.js";
 import { createFamily } from "./metric-family.js";
@@ -12,12 +13,6 @@ const outcomes = ["accepted", "rejected", "unknown"] as const;
 const modes = ["enforce", "shadow"] as const;
 const deliveries = ["delivered", "failed", "dead"] as const;
 const alarms = ["country", "crowd", "customer_cap", "spend", "wrong_codes", "shadow", "no_conversion"] as const satisfies readonly Alarm["alarm"][];
-
-/** How a message was sent. */
-interface Way {
-  readonly route?: string | undefined;
-  readonly channel?: Channel | undefined;
-}
 
 /** Counts since the process started. */
 export type Metrics = ReturnType<typeof createMetrics>;

@@ -4,6 +4,7 @@ import type { StatsRequest } from "../contract/operator.js";
 import type { Core } from "../core/core.js";
 import { withTimeout } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
+import type { Way } from "../domain/authentication.js";
 import { moneyUnit } from "../domain/quota.js";
 import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
@@ -45,13 +46,6 @@ export interface Stats {
   /** In chronological order, without rows of zeros. */
   readonly messages: readonly StatsRow[];
   readonly refusals: readonly RefusedRow[];
-}
-
-/** How a message was sent. */
-interface Way {
-  readonly route?: string | undefined;
-  /** Absent: `sms`. */
-  readonly channel?: Channel | undefined;
 }
 
 /** Counts in the background for dashboards. */

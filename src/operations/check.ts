@@ -3,7 +3,7 @@ import type { CheckResult } from "../contract/direct.js";
 import { requireNumber } from "../core/records/records.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
-import { type Authentication, callsAt, countedAt, hasNumber, isVerification } from "../domain/authentication.js";
+import { type Authentication, callsAt, countedAt, hasNumber, isVerification, sendOf } from "../domain/authentication.js";
 import { decideCheck, liveSends } from "../domain/check.js";
 import type { Moment } from "../domain/claim.js";
 import { growthClaims, guessClaim } from "../domain/quota.js";
@@ -92,12 +92,8 @@ function report(context: Context, account: Account, { auth, status, attempt }: V
   if (auth === undefined) return;
   monitor.checked(auth, status, attempt);
   if (attempt === undefined || isTestNumber(settings, auth.number)) return;
-  const { country, origin, sends } = auth;
+  const { country, origin } = auth;
   sendFeedback(context, auth, attempt, "validated");
-  statistics.verified(
-    customer,
-    country,
-    sends.find((send) => send.attempt === attempt),
-  );
+  statistics.verified(customer, country, sendOf(auth, attempt));
   if (country !== undefined && origin?.s !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
 }
