@@ -1,6 +1,5 @@
 import { asText } from "./kit/answer.js";
-import { byToken } from "./kit/authentic.js";
-import { type Hook, type Message, makeHook, type TokenHookOptions } from "./kit/hook.js";
+import { type Hook, type Message, makeTokenHook, type TokenHookOptions } from "./kit/hook.js";
 import { codeInText, pick, textOf } from "./kit/read.js";
 
 /**
@@ -8,13 +7,7 @@ import { codeInText, pick, textOf } from "./kit/read.js";
  * mapping may add `ip` and `user_id` to its fields. Throws `TypeError` for an invalid option.
  */
 export function authentikHook(options: TokenHookOptions): Hook {
-  return makeHook("authentikHook", options, {
-    defaults: { name: "authentik" },
-    options: ["token", "header"],
-    authenticate: byToken("authentikHook", options),
-    read,
-    write: asText,
-  });
+  return makeTokenHook("authentikHook", options, { defaults: { name: "authentik" }, read, write: asText });
 }
 
 function read(body: unknown): Message {

@@ -1,6 +1,5 @@
 import { asText } from "./kit/answer.js";
-import { byToken } from "./kit/authentic.js";
-import { type Hook, type Message, makeHook, type TokenHookOptions } from "./kit/hook.js";
+import { type Hook, type Message, makeTokenHook, type TokenHookOptions } from "./kit/hook.js";
 import { anyOf, codeInText, textOf } from "./kit/read.js";
 
 /**
@@ -8,14 +7,7 @@ import { anyOf, codeInText, textOf } from "./kit/read.js";
  * any other text is sent as it is. Throws `TypeError` for an invalid option.
  */
 export function casdoorHook(options: TokenHookOptions): Hook {
-  return makeHook("casdoorHook", options, {
-    defaults: { name: "casdoor" },
-    options: ["token", "header"],
-    secretInPath: true,
-    authenticate: byToken("casdoorHook", options),
-    read,
-    write: asText,
-  });
+  return makeTokenHook("casdoorHook", options, { defaults: { name: "casdoor" }, secretInPath: true, read, write: asText });
 }
 
 const numberNames = ["phoneNumber", "phone_number", "to"];

@@ -1,7 +1,6 @@
 import type { HttpResponse } from "../http/message.js";
 import { json, type Outcome, statusOf } from "./kit/answer.js";
-import { byToken } from "./kit/authentic.js";
-import { type Confirmation, type Hook, type Message, makeHook, type TokenHookOptions } from "./kit/hook.js";
+import { type Confirmation, type Hook, type Message, makeTokenHook, type TokenHookOptions } from "./kit/hook.js";
 import { anyOf, codeInText, pick, repeatKey, textOf } from "./kit/read.js";
 
 /**
@@ -15,15 +14,7 @@ import { anyOf, codeInText, pick, repeatKey, textOf } from "./kit/read.js";
  * for an invalid option.
  */
 export function genericHook(options: TokenHookOptions): Hook {
-  const authenticate = byToken("genericHook", options);
-  return makeHook("genericHook", options, {
-    defaults: { name: "generic" },
-    options: ["token", "header"],
-    authenticate,
-    read,
-    write,
-    confirmed: { authenticate, read: readConfirmation },
-  });
+  return makeTokenHook("genericHook", options, { defaults: { name: "generic" }, read, write, readConfirmed: readConfirmation });
 }
 
 const numberNames = ["to", "phone_number", "phoneNumber"];

@@ -1,6 +1,5 @@
 import { asQueued } from "./kit/answer.js";
-import { byToken } from "./kit/authentic.js";
-import { type Confirmation, type Hook, type Message, makeHook, type TokenHookOptions } from "./kit/hook.js";
+import { type Confirmation, type Hook, type Message, makeTokenHook, type TokenHookOptions } from "./kit/hook.js";
 import { anyOf, isBeforeToday, pick, repeatKey, textOf, toNumber } from "./kit/read.js";
 
 /**
@@ -15,15 +14,7 @@ import { anyOf, isBeforeToday, pick, repeatKey, textOf, toNumber } from "./kit/r
  * token. Throws `TypeError` for an invalid option.
  */
 export function kratosHook(options: TokenHookOptions): Hook {
-  const authenticate = byToken("kratosHook", options);
-  return makeHook("kratosHook", options, {
-    defaults: { name: "kratos" },
-    options: ["token", "header"],
-    authenticate,
-    read,
-    write: asQueued,
-    confirmed: { authenticate, read: readFlow },
-  });
+  return makeTokenHook("kratosHook", options, { defaults: { name: "kratos" }, read, write: asQueued, readConfirmed: readFlow });
 }
 
 const purposes: Readonly<Record<string, string>> = {

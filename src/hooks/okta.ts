@@ -1,7 +1,6 @@
 import type { HttpResponse } from "../http/message.js";
 import { isSent, json, type Outcome } from "./kit/answer.js";
-import { byToken } from "./kit/authentic.js";
-import { type Hook, type Message, makeHook, type TokenHookOptions } from "./kit/hook.js";
+import { type Hook, type Message, makeTokenHook, type TokenHookOptions } from "./kit/hook.js";
 import { pick, textOf, timeOf } from "./kit/read.js";
 
 /**
@@ -9,13 +8,7 @@ import { pick, textOf, timeOf } from "./kit/read.js";
  * itself: refusals are such answers too. Throws `TypeError` for an invalid option.
  */
 export function oktaHook(options: TokenHookOptions): Hook {
-  return makeHook("oktaHook", options, {
-    defaults: { name: "okta", ip: "trust", within: 2000 },
-    options: ["token", "header"],
-    authenticate: byToken("oktaHook", options),
-    read,
-    write,
-  });
+  return makeTokenHook("oktaHook", options, { defaults: { name: "okta", ip: "trust", within: 2000 }, read, write });
 }
 
 const purposes: Readonly<Record<string, string>> = {

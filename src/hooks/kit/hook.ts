@@ -4,7 +4,7 @@ import { DeliverRequest as Fields } from "../../contract/delivery.js";
 import type { ConfirmRequest, DeliverRequest } from "../../contract/direct.js";
 import type { HttpResponse } from "../../http/message.js";
 import type { Outcome } from "./answer.js";
-import type { Authenticate, Secrets } from "./authentic.js";
+import { type Authenticate, byToken, type Secrets } from "./authentic.js";
 import { optionError } from "./option-error.js";
 import { textOf, toNumber } from "./read.js";
 
@@ -112,6 +112,18 @@ export function makeHook(owner: string, options: HookOptions, api: HookApi): Hoo
   require(Number.isInteger(within) && within >= 100 && within <= 600_000, "within", "a whole number of milliseconds from 100 to 600000");
   require(Number.isInteger(expiresIn) && expiresIn >= 30 && expiresIn <= 3600, "expiresIn", "a whole number of seconds from 30 to 3600");
   return { ...api, settings };
+}
+
+/** What makes a hook whose server sends a fixed token. `readConfirmed`: reads what it posts to `/hooks/<name>/confirmed`. */
+interface TokenHookApi extends Pick<HookApi, "defaults" | "secretInPath" | "read" | "write"> {
+  readonly readConfirmed?: Confirmed["read"];
+}
+
+/** Makes a hook that accepts one token for all its routes. @throws TypeError for an invalid option. */
+export function makeTokenHook(owner: string, options: TokenHookOptions, { readConfirmed, ...api }: TokenHookApi): Hook {
+  const authenticate = byToken(owner, options);
+  const confirmed = readConfirmed && { authenticate, read: readConfirmed };
+  return makeHook(owner, options, { ...api, options: ["token", "header"], authenticate, confirmed });
 }
 
 /** Returns `undefined` without a number, or without both code and text. */
