@@ -163,8 +163,8 @@ export function compose(options: VerifierOptions) {
     accounts,
     operations,
     customers: scope.resolve<CustomersOfStore>(tokens.customers),
-    handle: createHandler({ operations, accounts, monitor, clock, logger, docUrl: settings.docUrl }),
-    handleReceipt: createReceiptHandler({ messages: context, sources: settings.receiptSources, base: settings.receiptBase ?? "" }),
+    handle: createHandler(context, accounts, operations),
+    handleReceipt: createReceiptHandler(context),
     handleMetrics: createMetricsHandler(monitor.metrics, settings.docUrl),
     diagnose: (asked?: DiagnoseOptions) => diagnose({ context, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
     /** Writes what only this process has counted to the store. */

@@ -1,39 +1,30 @@
 import type { Accounts } from "../access/accounts.js";
 import { factHeaders } from "../contract/facts.js";
 import { errorBody, VerifierError } from "../errors.js";
-import type { Monitor } from "../observability/monitor.js";
+import type { Observed } from "../observability/observed.js";
 import type { Operations } from "../operations/operations.js";
-import type { Clock } from "../ports/clock.js";
-import type { Logger } from "../ports/logger.js";
 import { answer, toErrorResponse } from "./answer.js";
 import { readJson } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
 import { matchRoute, type Route } from "./routes.js";
 
-/** The parts of the request handler. */
-export interface HandlerParts {
-  readonly operations: Operations;
-  readonly accounts: Accounts;
-  readonly monitor: Monitor;
-  readonly clock: Clock;
-  readonly logger: Logger;
-  readonly docUrl: string;
-}
-
 /**
  * Handles a request: route (404), method (405), API key (403, "decided before the body is read"), body (413, 400), then
  * the operation. Never rejects.
  */
-export function createHandler(parts: HandlerParts): (request: HttpRequest) => Promise<HttpResponse> {
-  const { operations, accounts, clock } = parts;
+export function createHandler(
+  { clock, logger, monitor, settings }: Observed,
+  accounts: Accounts,
+  operations: Operations,
+): (request: HttpRequest) => Promise<HttpResponse> {
   return async (request) => {
     const match = matchRoute(request.path);
     let answered: HttpResponse;
     try {
       if (match === undefined) throw noRoute(request);
       const { route, parameter } = match;
-      if (request.method !== route.method) answered = noMethod(parts, route);
+      if (request.method !== route.method) answered = noMethod(settings.docUrl, route);
       else {
         const known = accounts.byKey(request.header("x-api-key"));
         const account = known instanceof Promise ? await known : known;
@@ -42,9 +33,9 @@ export function createHandler(parts: HandlerParts): (request: HttpRequest) => Pr
         answered = responseOf(route, await operations[route.operation](input, { idempotencyKey }, account));
       }
     } catch (error) {
-      answered = toErrorResponse(parts.logger, parts.docUrl, error);
+      answered = toErrorResponse(logger, settings.docUrl, error);
     }
-    parts.monitor.metrics.http(match?.route.operation ?? "none", answered.status);
+    monitor.metrics.http(match?.route.operation ?? "none", answered.status);
     return answered;
   };
 }
@@ -58,7 +49,7 @@ function noRoute(request: HttpRequest): VerifierError {
   );
 }
 
-function noMethod({ docUrl }: HandlerParts, route: Route): HttpResponse {
+function noMethod(docUrl: string, route: Route): HttpResponse {
   const error = new VerifierError("method_not_allowed", `This route accepts ${route.method} only.`);
   return answer(error.status, errorBody(error, docUrl), { allow: route.method });
 }

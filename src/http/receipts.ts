@@ -2,7 +2,7 @@ import { errorBody, VerifierError } from "../errors.js";
 import type { Messages } from "../messages/messages.js";
 import { type ReceiptTarget, readReceiptUrl } from "../messages/receipt-reference.js";
 import { parseReceipt, settleReceipts } from "../messages/receipts.js";
-import type { ReceiptReading, ReceiptSource } from "../ports/receipts.js";
+import type { ReceiptReading } from "../ports/receipts.js";
 import { answer, toErrorResponse } from "./answer.js";
 import { bodyOf, exactBytes } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
@@ -14,21 +14,15 @@ const bodyLimit = 256 * 1024;
 /** Most carriers post; some send their report in the query of a GET. */
 const methods: readonly string[] = ["POST", "GET"];
 
-export interface ReceiptParts {
-  readonly messages: Messages;
-  readonly sources: readonly ReceiptSource[];
-  /** Public address up to the mount prefix, without a trailing slash: signatures cover the exact URL. */
-  readonly base: string;
-}
-
 /**
  * Handles `/receipts/{provider}` (docs/contract.md#receipt-answers): 2xx if authentic, even for unknown messages, so
  * that carriers stop repeating; 403 for bad or old signatures, and unsigned receipts without our reference; 400 for
  * malformed requests; 503 if the store fails, so that carriers retry. Never rejects.
  */
-export function createReceiptHandler({ messages, sources, base }: ReceiptParts): (request: HttpRequest) => Promise<HttpResponse> {
-  const { docUrl } = messages.settings;
-  const byProvider = new Map(sources.map((source) => [source.provider, source]));
+export function createReceiptHandler(messages: Messages): (request: HttpRequest) => Promise<HttpResponse> {
+  // Signatures cover the exact URL: the public address up to the mount prefix, and the path.
+  const { docUrl, receiptBase = "", receiptSources } = messages.settings;
+  const byProvider = new Map(receiptSources.map((source) => [source.provider, source]));
   return async (request) => {
     try {
       const source = byProvider.get(request.path.replace(/^\/receipts\/|\/$/g, ""));
@@ -46,7 +40,10 @@ export function createReceiptHandler({ messages, sources, base }: ReceiptParts):
       const target = readReceiptUrl(messages.keyring, query);
       if (target === "forged") throw notOurs();
       const body = await bodyOf(messages.clock, request, bodyLimit, (one) => exactBytes(one, bodyLimit, "receipts", "carriers"));
-      const reading = await source.read({ method: request.method, url: `${base}${request.path}${query}`, header: request.header, body }, messages.clock.now());
+      const reading = await source.read(
+        { method: request.method, url: `${receiptBase}${request.path}${query}`, header: request.header, body },
+        messages.clock.now(),
+      );
       return await settle(messages, source.provider, reading, target);
     } catch (error) {
       return toErrorResponse(messages.logger, docUrl, error);
