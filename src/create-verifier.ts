@@ -187,19 +187,12 @@ export function createVerifier(options: VerifierOptions): Verifier {
   return {
     // Programs that mount by hand may take the handler's fields from the verifier.
     ...http,
+    ...operations.direct,
     createAuthentication: (request, call = noOptions) => operations.createAuthentication(request, call),
     retry: (request) => operations.retry(request, {}),
     check: (request, call = noOptions) => operations.check(request, call),
-    deliver: (request) => operations.deliver(request),
-    confirm: (request) => operations.confirm(request),
     ...(options.customers === undefined && { deliveryError }),
     lookup: (request) => operations.lookup(request, {}),
-    explain: (request) => operations.explain(request),
-    history: (request) => operations.history(request),
-    refusals: (request) => operations.refusals(request),
-    erase: (request) => operations.erase(request),
-    unlock: (request) => operations.unlock(request),
-    stats: (request) => operations.stats(request),
     flush: () => outbox.flush(),
     deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(Math.min(10_000, Math.max(1, Math.floor(limit) || 1))),
     redeliver: async ({ customer_uuid = accounts.unnamed(), authentication_uuid, sequence }) =>

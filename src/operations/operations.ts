@@ -113,20 +113,22 @@ export function createOperations(context: Context, accounts: Accounts) {
     retry: (input: unknown, _options: CallOptions, caller?: Account) => run("retry", input, parseRetry, caller, retry),
     check: (input: unknown, options: CallOptions, caller?: Account) => run("check", input, parseCheck, caller, check, options),
     lookup: (input: unknown, _options: CallOptions, caller?: Account) => run("lookup", input, parseLookup, caller, lookup),
-    /** The operations from here on are for direct calls only. */
-    deliver: (input: unknown) =>
-      run("deliver", input, parseDeliver, undefined, deliver).catch((error: unknown) => {
-        // The source of customers may fail too.
-        if (error instanceof VerifierError && error.code === "unavailable") return unavailableDelivery();
-        throw error;
-      }),
-    confirm: (input: unknown) => run("confirm", input, parseConfirm, undefined, confirm),
-    explain: (input: unknown) => run(undefined, input, parseRetry, undefined, explain),
-    history: (input: unknown) => run(undefined, input, parseHistory, undefined, historyOf),
-    refusals: (input: unknown) => run(undefined, input, parseNumber, undefined, refusalsOf),
-    erase: (input: unknown) => run(undefined, input, parseNumber, undefined, eraseNumber),
-    unlock: (input: unknown) => run(undefined, input, parseNumber, undefined, unlockNumber),
-    stats: (input: unknown) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
+    /** Operations for direct calls only; they have no route. */
+    direct: {
+      deliver: (input: unknown) =>
+        run("deliver", input, parseDeliver, undefined, deliver).catch((error: unknown) => {
+          // The source of customers may fail too.
+          if (error instanceof VerifierError && error.code === "unavailable") return unavailableDelivery();
+          throw error;
+        }),
+      confirm: (input: unknown) => run("confirm", input, parseConfirm, undefined, confirm),
+      explain: (input: unknown) => run(undefined, input, parseRetry, undefined, explain),
+      history: (input: unknown) => run(undefined, input, parseHistory, undefined, historyOf),
+      refusals: (input: unknown) => run(undefined, input, parseNumber, undefined, refusalsOf),
+      erase: (input: unknown) => run(undefined, input, parseNumber, undefined, eraseNumber),
+      unlock: (input: unknown) => run(undefined, input, parseNumber, undefined, unlockNumber),
+      stats: (input: unknown) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
+    },
   };
 }
 
