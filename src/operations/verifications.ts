@@ -55,19 +55,12 @@ export async function start(context: Context, account: Account, request: StartRe
   });
   const answer = (status: StartResult["status"], attempt: number, { carrier_refused, retry_after }: direct.MessageFate = {}): StartResult => {
     const { auth } = placed;
-    const now = clock.now();
-    const { authentication_uuid, phone_number, created_at, expires_at } = toAuthenticationResult(auth, phone.number, policy, now);
+    const { status: state, attempts: _, ...shown } = toVerificationResult(context, account, auth, phone.number);
     return {
-      authentication_uuid,
-      phone_number,
-      created_at,
-      expires_at,
+      ...shown,
       status,
       attempt,
-      is_open: stateOf(auth, now, policy) === "open",
-      sends: sendsOf(auth),
-      ...standingOf(auth, policy, now),
-      ...correlated(auth),
+      is_open: state === "open",
       ...channelOf(auth),
       ...(carrier_refused !== undefined && { carrier_refused }),
       ...(retry_after !== undefined && { retry_after }),
@@ -136,7 +129,7 @@ export async function cancel(
   });
   if (canceled === undefined) return undefined;
   monitor.canceled(canceled);
-  return toVerificationResult(context, account, canceled, target);
+  return toVerificationResult(context, account, canceled, target.phone_number);
 }
 
 export async function get(
@@ -146,14 +139,15 @@ export async function get(
   options: VerificationOptions,
 ): Promise<VerificationResult | undefined> {
   const found = await targetOf(context, account, target, options);
-  return found && toVerificationResult(context, account, found, target);
+  return found && toVerificationResult(context, account, found, target.phone_number);
 }
 
-function toVerificationResult({ clock }: Context, { policy }: Account, auth: Authentication, { phone_number }: VerificationTarget): VerificationResult {
+/** `number`: as in the request; the record may hold it masked. */
+function toVerificationResult({ clock }: Context, { policy }: Account, auth: Authentication, number = auth.number): VerificationResult {
   const now = clock.now();
   return {
     authentication_uuid: auth.id,
-    phone_number: phone_number ?? auth.number,
+    phone_number: number,
     status: stateOf(auth, now, policy),
     created_at: timestamp(auth.createdAt),
     expires_at: timestamp(auth.expiresAt),
