@@ -41,8 +41,6 @@ export interface PlannedMessage {
   readonly next: Authentication;
   /** Empty for a notice, which has no code. */
   readonly code: string;
-  /** The whole text, if another server wrote it. */
-  readonly text?: string | undefined;
   readonly wanted: Wanted;
   /** `false`: a fallback that no other route takes. */
   readonly isRouted: boolean;
@@ -84,7 +82,6 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
     }),
     isRouted: fallback === undefined || route !== undefined,
     code,
-    text: given?.text,
     wanted,
     charges: spendCharges(auth.customer, cost, ceilings, { now, skew: settings.clockSkew }),
     price: typeof cost === "number" ? cost : undefined,
@@ -189,14 +186,14 @@ export function mayReplace(messages: Messages, auth: Authentication): boolean {
 }
 
 /** The message of a send, as passed to the sender. */
-export function toMessage(messages: Messages, { next: auth, code, text, maxPrice, wanted }: PlannedMessage): CodeMessage {
+export function toMessage(messages: Messages, { next: auth, code, maxPrice, wanted }: PlannedMessage): CodeMessage {
   const { settings, keyring } = messages;
   const { receiptBase } = settings;
   const reference = receiptBase === undefined ? undefined : referenceOf(keyring, { customer: auth.customer, id: auth.id, attempt: auth.attempts });
   return {
     // After a record has ended, another one may use the same id.
     idempotency_key: `${auth.id}/${base36(auth.createdAt)}/${auth.attempts}`,
-    text: writeText(messages, auth, code, text),
+    text: writeText(messages, auth, code, wanted.given?.text),
     code,
     locale: auth.locale,
     planned_route: auth.sends.at(-1)?.route,
