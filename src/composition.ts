@@ -44,7 +44,6 @@ import type { Customers } from "./ports/customers.js";
 /** Tokens are private symbols, so no string or class that a host registered globally can replace one. */
 const tokens = {
   monitor: Symbol("monitor"),
-  core: Symbol("core"),
   observed: Symbol("observed"),
   storedCustomers: Symbol("stored customers"),
   source: Symbol("source"),
@@ -80,9 +79,9 @@ export function compose(options: VerifierOptions) {
   register<Monitor>(tokens.monitor, (inner) =>
     createMonitor({ clock, logger, onEvent: settings.onEvent, waiting: () => inner.resolve<Outbox>(tokens.outbox).waiting() }),
   );
-  register<Core>(tokens.core, (inner) => {
-    const { outages } = inner.resolve<Monitor>(tokens.monitor);
-    const newDeadline = (within = settings.storeTimeout) => storeDeadline(clock, outages.store, Math.min(within, settings.storeTimeout));
+  register<Observed>(tokens.observed, (inner) => {
+    const monitor = inner.resolve<Monitor>(tokens.monitor);
+    const newDeadline = (within = settings.storeTimeout) => storeDeadline(clock, monitor.outages.store, Math.min(within, settings.storeTimeout));
     const records = createRecords({
       newDeadline,
       inBackground,
@@ -94,16 +93,12 @@ export function compose(options: VerifierOptions) {
       lifetime: milliseconds(settings.policy.lifetime),
       fullNumber: settings.fullNumber,
     });
-    return { settings, overrides, store, clock, logger, keyring, records, newDeadline, inBackground };
-  });
-  register<Observed>(tokens.observed, (inner) => {
-    const core = inner.resolve<Core>(tokens.core);
-    const monitor = inner.resolve<Monitor>(tokens.monitor);
+    const core: Core = { settings, overrides, store, clock, logger, keyring, records, newDeadline, inBackground };
     return { ...core, monitor, alarms: createAlarms({ ...core, monitor }), statistics: createStatistics(core) };
   });
   register<StoredCustomersParts>(tokens.storedCustomers, (inner) => {
-    const core = inner.resolve<Core>(tokens.core);
-    return { ...core, records: createCustomerRecords(core), seals: createSeals(settings.secrets, "phoneproof: secrets of customers") };
+    const observed = inner.resolve<Observed>(tokens.observed);
+    return { ...observed, records: createCustomerRecords(observed), seals: createSeals(settings.secrets, "phoneproof: secrets of customers") };
   });
   register<StoredCustomers>(tokens.source, (inner) => storedCustomers(inner.resolve(tokens.storedCustomers)));
   register<CustomersOfStore>(tokens.customers, (inner) => {
