@@ -1,10 +1,12 @@
+import type { StoreDeadline } from "../core/deadline.js";
 import type { Held } from "../core/records/records.js";
 import type { Account } from "../domain/account.js";
-import type { Authentication } from "../domain/authentication.js";
+import type { Authentication, SendDecision } from "../domain/authentication.js";
 import type { Claim, Moment, SumClaim } from "../domain/claim.js";
+import type { Decision } from "../domain/decision.js";
 import type { Charge } from "../domain/quota.js";
 import { isSpamCharge, type SpamCharge } from "../domain/spam-rules.js";
-import type { PlannedMessage } from "./plan.js";
+import type { PlannedMessage, Wanted } from "./plan.js";
 
 /** A message and the commit that stores it. */
 export interface MessageCommit {
@@ -21,6 +23,48 @@ export interface MessageCommit {
   readonly moment: Moment;
   readonly account: Account;
 }
+
+/** Facts about a message that are not in its record. */
+export interface Outside extends Pick<Wanted, "network" | "unreachable"> {
+  /** The address and device of the create; a retry counts in the cells of its create. */
+  readonly ip?: string | undefined;
+  readonly deviceId?: string | undefined;
+  /** "Safe beats rules, never caps" (docs/contract.md#lists): the message counts in no cell. */
+  readonly safe: boolean;
+  /**
+   * A challenge was passed: it "waives the spam rules for that request, never the caps and never the crowd rule"
+   * (docs/contract.md#challenge).
+   */
+  readonly proof: boolean;
+  /** Decisions of the built-in rules that need no count. */
+  readonly decided: readonly Decision[];
+  /** The caller vouches that the user had confirmed the number before (docs/contract.md#known). */
+  readonly known?: boolean | undefined;
+}
+
+/** A message that a request asks to send. */
+export interface MessageRequest<Status extends string> extends Pick<Wanted, "given" | "channel" | "fallback"> {
+  readonly deadline: StoreDeadline;
+  readonly id: string;
+  /** A create: no record is expected. */
+  readonly isNew: boolean;
+  readonly outside: Outside;
+  readonly decide: (stored: Authentication | undefined, now: number) => SendDecision<Status>;
+}
+
+/** Why a message must not be sent. Nothing was written. */
+export interface Refusal {
+  readonly status: "rate_limited" | "spam_detected";
+  readonly decision: Decision;
+  /** The authentication without the message. */
+  readonly auth: Authentication;
+}
+
+/** The result for a request: a status from the record alone, a refusal, or a stored message to hand over. */
+export type Reserved<Status extends string> =
+  | Exclude<SendDecision<Status>, { readonly send: unknown }>
+  | { readonly refusal: Refusal }
+  | { readonly commit: MessageCommit };
 
 /** All claims of a commit. */
 export function claimsOf({ charges, listed }: MessageCommit): Claim[] {

@@ -2,20 +2,19 @@ import { unavailable } from "../core/deadline.js";
 import type { Held } from "../core/records/records.js";
 import { type Decided, type Outcome, transact } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
+import { near } from "../domain/alarms.js";
 import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
-import { type Charge, capCharges, listedClaims, refusalOf } from "../domain/quota.js";
+import { type Charge, capCharges, listedClaims, measured, refusalOf } from "../domain/quota.js";
 import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { isTestNumber } from "../options/options.js";
-import { claimsOf, type MessageCommit } from "./message-commit.js";
-import type { MessageRequest, Outside, Reserved } from "./message-request.js";
+import { claimsOf, type MessageCommit, type MessageRequest, type Outside, type Reserved } from "./message-commit.js";
 import type { Messages } from "./messages.js";
 import { type PlannedMessage, planMessage, type Wanted } from "./plan.js";
 import { rollBack, takeBack } from "./roll-back.js";
 import { lookAgain, shadowDecisions, trustCharges } from "./second-look.js";
-import { isWatched, warnOfCap, warnOfCrowd } from "./warnings.js";
 
 /** How often a commit is repeated without a rule that does not apply. */
 const mostLooks = 4;
@@ -180,4 +179,27 @@ async function granted(messages: Messages, request: MessageRequest<string>, comm
   const next = fired.reduce(withDecision, message.next);
   records.note(message.next, next);
   return { ...commit, message: { ...message, next } };
+}
+
+function alarmOf({ rule, counts }: Charge): "customer_cap" | "spend" | undefined {
+  return rule.startsWith("perCustomer") ? "customer_cap" : counts === "money" ? "spend" : undefined;
+}
+
+/** Whether an alarm exists for a cap or ceiling that is nearly used up. */
+function isWatched(charge: Charge): boolean {
+  return alarmOf(charge) !== undefined;
+}
+
+/** Raises the alarm for a cap of the customer, or a ceiling, at 80 % of its limit. */
+function warnOfCap({ alarms }: Messages, customer: string, charge: Charge, count: number | undefined): void {
+  const { rule, counts, claim } = charge;
+  const alarm = alarmOf(charge);
+  if (alarm === undefined || count === undefined) return;
+  const { value, threshold } = measured(charge, counts === "money" && "weight" in claim ? count - claim.weight : count);
+  if (value >= near * threshold) alarms.raise(customer, { alarm, rule }, value, threshold);
+}
+
+/** Raises the alarm for a range that the crowd rule blocks, or would block in shadow mode. */
+function warnOfCrowd({ alarms }: Messages, { customer, number }: Authentication, { rule, value = 0, threshold = 0 }: Decision): void {
+  if (rule === "crowd") alarms.raise(customer, { alarm: "crowd", range: `${number.slice(0, -4)}****` }, value, threshold);
 }

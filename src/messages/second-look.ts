@@ -18,8 +18,7 @@ import {
   verifiedWindow,
   withLimit,
 } from "../domain/spam-rules.js";
-import type { MessageCommit } from "./message-commit.js";
-import type { MessageRequest } from "./message-request.js";
+import type { MessageCommit, MessageRequest } from "./message-commit.js";
 import type { Messages } from "./messages.js";
 import { membersOf } from "./number-windows.js";
 

@@ -10,7 +10,7 @@ import type { PhoneNumber } from "../domain/phone-number.js";
 import { signalDecisions } from "../domain/signals.js";
 import { originOf } from "../domain/spam-rules.js";
 import { countryRules, strangeNetwork } from "../messages/country-rules.js";
-import type { Outside } from "../messages/message-request.js";
+import type { Outside } from "../messages/message-commit.js";
 import { unreachableChannels } from "../messages/unreachable.js";
 import { isTestNumber, type Settings } from "../options/options.js";
 import type { Context } from "./context.js";
