@@ -1,28 +1,19 @@
 import type { DeliveryStatus } from "../contract/callback.js";
-import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Core } from "../core/core.js";
 import { throttledLogger } from "../core/loggers.js";
-import { type Authentication, type OutboxEvent, sendOf } from "../domain/authentication.js";
+import { type Authentication, type OutboxEvent, type Send, sendOf } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { VerifierError } from "../errors.js";
-import type { AlarmEvent, FiredRule, RefusedEvent, VerifierEvent } from "../ports/events.js";
+import type { AlarmEvent, FiredRule, RefusedEvent, SentEvent, VerifierEvent } from "../ports/events.js";
 import { createMetrics } from "./metrics.js";
 import { createOutages } from "./outages.js";
 
 export type Operation = "create" | "start" | "retry" | "check" | "deliver" | "confirm" | "lookup";
 
 /** The outcome of a hand-over. */
-export interface SendOutcomeEvent {
-  readonly attempt: number;
-  readonly outcome: "accepted" | "rejected" | "unknown";
-  readonly route: string | undefined;
-  /** Absent: `sms`. */
-  readonly channel: Channel | undefined;
-  readonly fallback: true | undefined;
-  /** Milliseconds. */
-  readonly took: number;
+interface HandOverOutcome extends Pick<SentEvent, "attempt" | "outcome" | "took">, Pick<Send, "route" | "channel" | "fallback"> {
   readonly reason: string | undefined;
 }
 
@@ -102,7 +93,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       if (onEvent !== undefined) tell({ type: "refused", operation, status, rules, ...about(auth) });
     },
 
-    sent(auth: Authentication, { attempt, outcome, route, channel, fallback, took, reason }: SendOutcomeEvent): void {
+    sent(auth: Authentication, { attempt, outcome, route, channel, fallback, took, reason }: HandOverOutcome): void {
       metrics.message(auth.country, route, channel, outcome, took);
       if (onEvent === undefined) return;
       tell({
