@@ -23,8 +23,6 @@ function operation(operationId: string, summary: string, response: string, more:
   };
 }
 
-const body = (schema: string): Json => ({ requestBody: { required: true, content: jsonContent(reference(schema)) } });
-
 const tries: Json = {
   name: "x-stainless-retry-count",
   in: "header",
@@ -32,7 +30,8 @@ const tries: Json = {
   description: "0 in the first try of a request, 1 and more in its repeats, which return the result of the first.",
   schema: { type: "string" },
 };
-const parameters = [tries, idempotencyKey];
+
+const body = (schema: string): Json => ({ parameters: [tries, idempotencyKey], requestBody: { required: true, content: jsonContent(reference(schema)) } });
 
 /** Returns the OpenAPI 3.1 document of this wire, generated from the schemas that parse its requests. `version`: the package's. */
 export function preludeV2Document(version: string): Json {
@@ -48,13 +47,10 @@ export function preludeV2Document(version: string): Json {
     security: [{ apiKey: [] }],
     paths: {
       "/v2/verification": {
-        post: operation("createVerification", "Send a code, or another one in the open verification", "CreateResponse", {
-          parameters,
-          ...body("CreateRequest"),
-        }),
+        post: operation("createVerification", "Send a code, or another one in the open verification", "CreateResponse", body("CreateRequest")),
       },
       "/v2/verification/check": {
-        post: operation("checkVerification", "Check the code that the user entered", "CheckResponse", { parameters, ...body("CheckRequest") }),
+        post: operation("checkVerification", "Check the code that the user entered", "CheckResponse", body("CheckRequest")),
       },
       "/v2/lookup/{phone_number}": {
         get: operation("lookup", "Return what is known about a phone number", "LookupResponse", { parameters: [number] }),

@@ -18,22 +18,21 @@ const errors: Readonly<Record<string, Json>> = {
   "503": error("20503: the store cannot answer.", { "Retry-After": stringHeader("Seconds to wait.") }),
 };
 
-const form = (schema: string): Json => ({ requestBody: { required: true, content: { "application/x-www-form-urlencoded": { schema: reference(schema) } } } });
-
-/** `failures`: HTTP statuses of the operation's errors, besides 401, 500 and 503. */
+/** `failures`: HTTP statuses of the operation's errors, besides 401, 500 and 503, and with a form 400 and 413. */
 function operation(
   operationId: string,
   summary: string,
-  success: readonly [status: string, schema: string],
+  [status, schema]: readonly [status: string, schema: string],
   failures: readonly string[],
-  more: Json = {},
+  { form, parameters }: { readonly form?: string; readonly parameters?: readonly Json[] } = {},
 ): Json {
-  const [status, schema] = success;
-  const failing = Object.entries(errors).filter(([one]) => ["401", "500", "503", ...failures].includes(one));
+  const always = form === undefined ? ["401", "500", "503"] : ["400", "401", "413", "500", "503"];
+  const failing = Object.entries(errors).filter(([one]) => [...always, ...failures].includes(one));
   return {
     operationId,
     summary,
-    ...more,
+    ...(parameters !== undefined && { parameters }),
+    ...(form !== undefined && { requestBody: { required: true, content: { "application/x-www-form-urlencoded": { schema: reference(form) } } } }),
     responses: { [status]: { description: summary, content: jsonContent(reference(schema)) }, ...Object.fromEntries(failing) },
   };
 }
@@ -57,18 +56,12 @@ export function twilioVerifyDocument(version: string): Json {
     paths: {
       "/v2/Services": {
         get: operation("listServices", "The caller's one service", ["200", "ServiceList"], [], { parameters: page }),
-        post: operation("createService", "The existing service; nothing is created", ["201", "Service"], ["400", "413"], form("ServiceRequest")),
+        post: operation("createService", "The existing service; nothing is created", ["201", "Service"], [], { form: "ServiceRequest" }),
       },
       "/v2/Services/{Service}": {
         parameters: [service],
         get: operation("fetchService", "The service", ["200", "Service"], ["404"]),
-        post: operation(
-          "updateService",
-          "The service, if nothing is to change; otherwise 400",
-          ["200", "Service"],
-          ["400", "404", "413"],
-          form("ServiceRequest"),
-        ),
+        post: operation("updateService", "The service, if nothing is to change; otherwise 400", ["200", "Service"], ["404"], { form: "ServiceRequest" }),
       },
       "/v2/Services/{Service}/Verifications": {
         parameters: [service],
@@ -76,23 +69,23 @@ export function twilioVerifyDocument(version: string): Json {
           "createVerification",
           "A code is being sent, in a new verification or in the open one",
           ["201", "Verification"],
-          ["400", "403", "404", "413", "429"],
+          ["403", "404", "429"],
           {
+            form: "CreateRequest",
             parameters: [idempotencyKey],
-            ...form("CreateRequest"),
           },
         ),
       },
       "/v2/Services/{Service}/Verifications/{Sid}": {
         parameters: [service, verification],
         get: operation("fetchVerification", "The verification", ["200", "Verification"], ["404"]),
-        post: operation("updateVerification", "The verification was canceled", ["200", "Verification"], ["400", "404", "413"], form("UpdateRequest")),
+        post: operation("updateVerification", "The verification was canceled", ["200", "Verification"], ["404"], { form: "UpdateRequest" }),
       },
       "/v2/Services/{Service}/VerificationCheck": {
         parameters: [service],
-        post: operation("checkVerification", "The code was checked; the outcome is in `status`", ["200", "VerificationCheck"], ["400", "404", "413", "429"], {
+        post: operation("checkVerification", "The code was checked; the outcome is in `status`", ["200", "VerificationCheck"], ["404", "429"], {
+          form: "CheckRequest",
           parameters: [idempotencyKey],
-          ...form("CheckRequest"),
         }),
       },
     },
