@@ -5,18 +5,12 @@ import { addressKey, networkOf } from "../domain/ip.js";
 import { growth } from "../domain/spam-policy.js";
 import { pastOfCountry } from "../domain/spam-rules.js";
 import type { CountryState } from "./countries.js";
+import type { Outside } from "./message-commit.js";
 import type { Messages } from "./messages.js";
-
-/** Results of the country rules before a message is claimed. */
-export interface CountryRules {
-  /** The message counts towards the budget for new countries. */
-  readonly isNew: boolean;
-  readonly decided: readonly Decision[];
-}
 
 /**
  * The rules `newCountries` and `strangeNetwork` (docs/contract.md#spam-strange-network), as far as they are known
- * before a create's commit.
+ * before a create's commit. `isNew`: the message counts towards the budget for new countries.
  */
 export async function countryRules(
   parts: Messages,
@@ -25,8 +19,7 @@ export async function countryRules(
   country: string | undefined,
   ip: string | undefined,
   grows: boolean,
-  now: number,
-): Promise<CountryRules> {
+): Promise<Pick<CountryState, "isNew"> & Pick<Outside, "decided">> {
   if (country === undefined) return { isNew: false, decided: [] };
   if (grows) {
     const { customer, policy } = account;
@@ -36,20 +29,19 @@ export async function countryRules(
   }
   const { isNew, alarm } = await parts.countries.stateOf(deadline, account, country);
   const network = alarm === undefined || ip === undefined ? undefined : parts.keyring.pseudonym(`network ${networkOf(addressKey(ip))}`).slice(0, 11);
-  return { isNew, decided: await strangeNetwork(parts, account, deadline, country, network, alarm, now) };
+  return { isNew, decided: await strangeNetwork(parts, account, deadline, country, network, alarm) };
 }
 
 /** Evaluates `strangeNetwork` by the country's alarm and the network of origin. */
 export async function strangeNetwork(
-  { countries }: Messages,
+  { clock, countries }: Messages,
   { customer, policy }: Account,
   deadline: StoreDeadline,
   country: string,
   network: string | undefined,
   alarm: CountryState["alarm"],
-  now: number,
 ): Promise<readonly Decision[]> {
   if (alarm === undefined || network === undefined || (await countries.knowsNetwork(deadline, customer, country, network))) return [];
   const { mode } = policy.spam.strangeNetwork;
-  return [{ at: now, rule: "strangeNetwork", mode: mode === "shadow" ? "shadow" : "enforce", ...alarm }];
+  return [{ at: clock.now(), rule: "strangeNetwork", mode: mode === "shadow" ? "shadow" : "enforce", ...alarm }];
 }

@@ -62,7 +62,7 @@ export async function askAboutCreate(
     unreachableChannels(context, deadline, account.customer, number),
   ]);
   const safe = listed.safe || isTestNumber(settings, number);
-  const { isNew, decided } = await countryRules(context, account, deadline, safe ? undefined : country, ip, grows, clock.now());
+  const { isNew, decided } = await countryRules(context, account, deadline, safe ? undefined : country, ip, grows);
   const signals = signalDecisions(spam.signals.mode, { deviceType, deviceId, country }, ipInfo, clock.now());
   const origin = originOf(ip, own.cells, { pot: isNew, safe, grows }, spam, keyring.pseudonym);
   const isFixed = phone.lineType === "FixedLine" || found?.isFixed === true;
@@ -77,7 +77,7 @@ export async function askAboutRetry(context: Context, account: Account, deadline
   const { number, attempts, country, deviceType, origin } = auth;
   const now = clock.now();
   const alarm = country === undefined ? undefined : countries.alarmOf(account, country);
-  const decided = await strangeNetwork(context, account, deadline, country ?? "", origin?.w, alarm, now);
+  const decided = await strangeNetwork(context, account, deadline, country ?? "", origin?.w, alarm);
   const unreachable = await unreachableChannels(context, deadline, account.customer, number);
   if (!asksAboutRetries(settings)) return { ...nothingAsked, decided, unreachable };
   const phone = readAgain(context, number);
