@@ -52,44 +52,39 @@ const mostDead = 10_000;
  * never rejects.
  */
 export async function ping(parts: Context, { brief = false }: PingOptions = {}): Promise<Ping> {
-  const { clock, store, outbox } = parts;
-  const timed = async <T>(work: () => Promise<T>) => {
-    const began = clock.now();
-    const value = await parts.newDeadline().call(work);
-    const ended = clock.now();
-    return { value, ms: Math.max(0, ended - began), middle: (began + ended) / 2 };
-  };
+  const { store, outbox } = parts;
   try {
-    const first = await timed(() => store.get("ping"));
+    const first = await timed(parts, () => store.get("ping"));
     if (brief) return { ok: true, store: { round_trip: first.ms, settings: {}, missing: [] }, callbacks: { waiting: outbox.waiting() } };
-    const trips = [first, await timed(() => store.get("ping"))];
+    const trips = [first, await timed(parts, () => store.get("ping"))];
     const dead = await outbox.dead(mostDead);
-    const inspected = await inspection(parts, timed);
+    const inspected = await inspection(parts);
     return {
       ok: true,
-      store: {
-        round_trip: Math.min(...trips.map(({ ms }) => ms)),
-        settings: {},
-        missing: [],
-        ...inspected.store,
-      },
+      store: { round_trip: Math.min(...trips.map(({ ms }) => ms)), settings: {}, missing: [], ...inspected.store },
       callbacks: { dead, waiting: outbox.waiting(), ...(inspected.due !== undefined && { due: inspected.due }) },
     };
   } catch (error) {
     // The store may fail because of something that it can name.
-    const { missing = [] } = brief ? {} : (await inspection(parts, timed)).store;
+    const { missing = [] } = brief ? {} : (await inspection(parts)).store;
     return { ok: false, store: { settings: {}, missing, fault: wordsOf(error) }, callbacks: { waiting: outbox.waiting() } };
   }
 }
 
-type Timed = <T>(work: () => Promise<T>) => Promise<{ readonly value: T; readonly middle: number }>;
+async function timed<T>({ clock, newDeadline }: Context, work: () => Promise<T>) {
+  const began = clock.now();
+  const value = await newDeadline().call(work);
+  const ended = clock.now();
+  return { value, ms: Math.max(0, ended - began), middle: (began + ended) / 2 };
+}
 
 /** What the store reports about itself. A failed inspection is reported, but does not make `ping` fail. */
-async function inspection({ clock, store }: Context, timed: Timed): Promise<{ readonly store: Partial<Ping["store"]>; readonly due?: number | undefined }> {
+async function inspection(parts: Context): Promise<{ readonly store: Partial<Ping["store"]>; readonly due?: number | undefined }> {
+  const { clock, store } = parts;
   const { inspect } = store;
   if (inspect === undefined) return { store: {} };
   try {
-    const { value, middle } = await timed(() => inspect.call(store, clock.now()));
+    const { value, middle } = await timed(parts, () => inspect.call(store, clock.now()));
     const { kind, time, due, settings = {}, missing = [] }: StoreInspection = value;
     return {
       store: { settings, missing, ...(kind !== undefined && { kind }), ...(time !== undefined && { clock_difference: Math.round(time - middle) }) },
