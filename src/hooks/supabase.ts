@@ -21,15 +21,11 @@ export function supabaseHook(options: SupabaseHookOptions): Hook {
   const fix = "Pass the hook's secret as Supabase displays it: v1,whsec_ and base64.";
   const secrets = openSecrets(owner, "secrets", options.secrets, fix).flatMap((one) => one.split("|").map((secret) => secret.trim()));
   if (!secrets.every((secret) => secret.startsWith("v1,whsec_"))) throw optionError(owner, "secrets", "must start with v1,whsec_", fix);
+  const keys = secrets.map((secret) => secret.slice("v1,".length));
   return makeHook(owner, options, {
     defaults: { name: "supabase", within: 3500 },
     options: ["secrets", "confirmToken"],
-    authenticate: byStandardWebhook(
-      owner,
-      "secrets",
-      secrets.map((secret) => secret.slice("v1,".length)),
-      fix,
-    ),
+    authenticate: byStandardWebhook(owner, "secrets", keys, fix),
     read,
     write,
     confirmed:

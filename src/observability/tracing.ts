@@ -1,11 +1,12 @@
 import { propertiesOf } from "../core/properties-of.js";
 import type { SmsSender } from "../ports/sms-sender.js";
-import type { Store } from "../ports/store.js";
+import type { CommitResult, Store } from "../ports/store.js";
 import type { Telemetry } from "../ports/telemetry.js";
 
 /* Wrappers for the store, the sender and the operations. They are used only if there is telemetry. */
 
 const done = () => "done";
+const committed = (answer: CommitResult) => (answer.done ? "done" : answer.refusedBy === undefined ? "lost" : "refused");
 
 /** A store whose calls are traced as steps. */
 export function tracedStore(store: Store, telemetry: Telemetry): Store {
@@ -14,12 +15,7 @@ export function tracedStore(store: Store, telemetry: Telemetry): Store {
   const { inspect } = store;
   return {
     find: (customer, id) => call("find", () => store.find(customer, id)),
-    commit: (change) =>
-      call(
-        "commit",
-        () => store.commit(change),
-        (answer) => (answer.done ? "done" : answer.refusedBy === undefined ? "lost" : "refused"),
-      ),
+    commit: (change) => call("commit", () => store.commit(change), committed),
     members: (window, limit) => call("members", () => store.members(window, limit)),
     tally: (adds, reads) => call("tally", () => store.tally(adds, reads)),
     lease: (until, limit, leaseUntil) => call("lease", () => store.lease(until, limit, leaseUntil)),

@@ -5,6 +5,7 @@ import type { Operations } from "./operations.js";
 export function tracedOperations(operations: Operations, telemetry: Telemetry): Operations {
   const step = <T>(name: string, work: () => Promise<T>, result: (answer: T) => string) => telemetry.step({ kind: "operation", name, facts: {} }, work, result);
   const statusOf = ({ status }: { readonly status: string }) => status;
+  const answered = () => "answered";
   return {
     ...operations,
     createAuthentication: (...asked) => step("create", () => operations.createAuthentication(...asked), statusOf),
@@ -15,11 +16,6 @@ export function tracedOperations(operations: Operations, telemetry: Telemetry): 
       start: (...asked) => step("start", () => operations.verifications.start(...asked), statusOf),
       check: (...asked) => step("check", () => operations.verifications.check(...asked), statusOf),
     },
-    lookup: (...asked) =>
-      step(
-        "lookup",
-        () => operations.lookup(...asked),
-        () => "answered",
-      ),
+    lookup: (...asked) => step("lookup", () => operations.lookup(...asked), answered),
   };
 }

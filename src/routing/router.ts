@@ -132,12 +132,8 @@ export function router(options: RouterOptions): Router {
       exchange?.();
       if (first === undefined) return undefined;
       const { country } = destination;
-      const price = highestPrice(
-        priceFor(first.name, country),
-        others.map(({ name }) => priceFor(name, country)),
-        maxRoutes,
-        afterUnknown,
-      );
+      const otherPrices = others.map(({ name }) => priceFor(name, country));
+      const price = highestPrice(priceFor(first.name, country), otherPrices, maxRoutes, afterUnknown);
       return { route: first.name, ...channelIn(byName.get(first.name)!), ...(price !== undefined && { price }) };
     },
 
@@ -152,7 +148,8 @@ export function router(options: RouterOptions): Router {
       let last: Tried | undefined;
       let open: Tried | undefined;
       for (const [index, { name, reason }] of choices.entries()) {
-        const price = priceFor(name, message.country);
+        const route = byName.get(name)!;
+        const price = priceOf(route.price, message.country);
         if (message.max_price !== undefined && (paidPrice(tries) ?? 0) + (price ?? Number.POSITIVE_INFINITY) > message.max_price + 1e-9) {
           untried = "no route within the price that was reserved for it";
           continue;
@@ -164,12 +161,8 @@ export function router(options: RouterOptions): Router {
         if (ms === undefined) break;
         const chosen = index === 0 && isChosen(message, name) ? message.authentication_uuid : undefined;
         const endHandOver = routeHealth.startHandOver(message.country, name, now, chosen);
-        const result = await tryRoute(
-          byName.get(name)!.sender,
-          message,
-          { signal: context.signal, deadline: context.deadline - left + ms, timeLeft: ms },
-          clock,
-        );
+        const within = { signal: context.signal, deadline: context.deadline - left + ms, timeLeft: ms };
+        const result = await tryRoute(route.sender, message, within, clock);
         const { unreachable, ...outcome } = result;
         endHandOver(result.outcome, clock.now(), unreachable);
         exchange?.();
@@ -180,9 +173,9 @@ export function router(options: RouterOptions): Router {
           reason: why,
           outcome: result.outcome,
           ...(result.reason !== undefined && { answer: result.reason }),
-          ...(unreachable && { unreachable: channelOf(byName.get(name)!.sender) }),
+          ...(unreachable && { unreachable: channelOf(route.sender) }),
         });
-        last = { ...outcome, route: name, ...channelIn(byName.get(name)!) };
+        last = { ...outcome, route: name, ...channelIn(route) };
         if (result.outcome === "unknown") open = last;
         if (!mayFailOver(result.outcome, afterUnknown)) break;
       }

@@ -75,12 +75,8 @@ export function byBodyHmac(owner: string, option: string, keys: Secrets | undefi
     const given = request.header(header);
     if (given === undefined) return `it has no ${header} header`;
     const body = await request.bytes();
-    return anySame(
-      [given.toLowerCase()],
-      secrets.map((key) => createHmac("sha256", key).update(body).digest("hex")),
-    )
-      ? undefined
-      : "its signature does not match";
+    const made = secrets.map((key) => createHmac("sha256", key).update(body).digest("hex"));
+    return anySame([given.toLowerCase()], made) ? undefined : "its signature does not match";
   };
 }
 
