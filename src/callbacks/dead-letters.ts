@@ -1,3 +1,4 @@
+import { chunksOf } from "../core/chunks-of.js";
 import type { Core } from "../core/core.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import type { MemberClaim } from "../domain/claim.js";
@@ -43,8 +44,8 @@ export async function readDeadLetters(parts: Core, limit: number): Promise<DeadL
   const { newDeadline, store } = parts;
   const members = await newDeadline().call(() => store.members(list, limit));
   const letters: DeadLetter[] = [];
-  for (let at = 0; at < members.length; at += parallel) {
-    const read = await Promise.all(members.slice(at, at + parallel).map((member) => readLetter(parts, member)));
+  for (const some of chunksOf(members, parallel)) {
+    const read = await Promise.all(some.map((member) => readLetter(parts, member)));
     letters.push(...read.filter((letter) => letter !== undefined));
   }
   return letters;

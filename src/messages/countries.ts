@@ -1,4 +1,5 @@
 import { agedCache } from "../core/aged-cache.js";
+import { chunksOf } from "../core/chunks-of.js";
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
 import { messagesWeight, readBalance } from "../domain/balance.js";
@@ -141,7 +142,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     cancel?.();
     cancel = undefined;
     const pending = [...countries.values()].filter(isPending);
-    for (let at = 0; at < pending.length; at += atATime) await refresh(pending.slice(at, at + atATime));
+    for (const some of chunksOf(pending, atATime)) await refresh(some);
   };
 
   const later = () => {

@@ -1,5 +1,6 @@
 import type { Conversion } from "../contract/conversion.js";
 import { agedCache } from "../core/aged-cache.js";
+import { chunksOf } from "../core/chunks-of.js";
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
 import type { Weighing } from "../domain/deliver.js";
@@ -60,7 +61,7 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     cancel = undefined;
     const batch = [...adds.values()];
     adds = new Map();
-    for (let at = 0; at < batch.length; at += atATime) await withTimeout(clock, settings.storeTimeout, () => store.tally(batch.slice(at, at + atATime), []));
+    for (const some of chunksOf(batch, atATime)) await withTimeout(clock, settings.storeTimeout, () => store.tally(some, []));
   };
 
   const failed = (err: unknown) => monitor.throttledLog.warn({ err }, "deliveries could not be counted; limits that grow with them may be too low");

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Channel } from "../contract/channel.js";
 import type { StatsRequest } from "../contract/operator.js";
+import { chunksOf } from "../core/chunks-of.js";
 import type { Core } from "../core/core.js";
 import { withTimeout } from "../core/deadline.js";
 import type { Account } from "../domain/account.js";
@@ -124,7 +125,7 @@ export function createStatistics({ store, clock, logger, newDeadline, settings }
       for (const [label, row] of byLabel)
         for (const field of fields) if (row[field] > 0) adds.push({ counter: counterOf(customer, at, field, label), by: row[field], now, keepUntil });
     }
-    for (const some of slices(adds, atATime)) await withTimeout(clock, storeTimeout, () => store.tally(some, []));
+    for (const some of chunksOf(adds, atATime)) await withTimeout(clock, storeTimeout, () => store.tally(some, []));
   };
 
   const flush = (): Promise<void> => {
@@ -184,7 +185,7 @@ export function createStatistics({ store, clock, logger, newDeadline, settings }
         for (let at = Math.max(from, dayAt); at < Math.min(to, dayAt + day); at += hour) wanted.push(...labels.map((label) => ({ at, label })));
       }
       const found: Found[] = [];
-      for (const some of slices(wanted, atATime / fields.length)) {
+      for (const some of chunksOf(wanted, atATime / fields.length)) {
         const counters = some.flatMap(({ at, label }) => fieldsOf(label).map((field) => counterOf(customer, at, field, label)));
         const counts = (await call(() => store.tally([], counters))).values();
         for (const { at, label } of some) {
@@ -213,10 +214,6 @@ const switchedOff: Statistics = {
   read: () => Promise.reject(new VerifierError("bad_request", "No statistics are kept: option statistics is false.")),
   async close() {},
 };
-
-function* slices<T>(all: readonly T[], size: number): Generator<readonly T[]> {
-  for (let from = 0; from < all.length; from += size) yield all.slice(from, from + size);
-}
 
 function statsOf(from: number, to: number, found: readonly Found[]): Stats {
   const messages: StatsRow[] = [];

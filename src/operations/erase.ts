@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { factsKey } from "../access/number-facts.js";
 import { listing } from "../callbacks/dead-letters.js";
 import type { NumberRequest } from "../contract/operator.js";
+import { chunksOf } from "../core/chunks-of.js";
 import { CorruptRecord } from "../core/records/codec.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Account } from "../domain/account.js";
@@ -53,7 +54,11 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
   for (const some of chunksOf(ids, parallel)) {
     const emptied = (await Promise.all(some.map((id) => emptyRecord(parts, customer, id)))).filter((auth) => auth !== undefined);
     erased += emptied.length;
-    for (const values of chunksOf(emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId)))) await call(() => store.delete({ values }));
+    for (const values of chunksOf(
+      emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId)),
+      atATime,
+    ))
+      await call(() => store.delete({ values }));
     await call(() => store.delete({ records: some.flatMap((id) => [...new Set([slotOf(id), id])].map((at) => ({ customer, id: at }))) }));
     for (const id of some) records.forget(id);
   }
@@ -66,13 +71,13 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
   const keptFor = longest(policy.limits.perNumber) + 2 * settings.clockSkew;
   // A send happens within its authentication's lifetime; what no cap counts any more is not counted again.
   const since = latest - keptFor - milliseconds(policy.lifetime) - 2 * settings.clockSkew;
-  for (const some of chunksOf(sends)) {
+  for (const some of chunksOf(sends, atATime)) {
     await commit(movedClaims(own.names, some, latest, keptFor));
     // The same for every erasure, so that a send counts once if two erase it.
     const nameless = some.filter((member) => readMember(member).at > since).map((member) => `${nobody}/0/${keyring.pseudonym(member).slice(0, 8)}`);
     await commit([...movedClaims(own.names, nameless, latest, keptFor), ...some.map((member) => takenOut(own.names.sends, member, latest, 1))]);
   }
-  for (const some of chunksOf(listed)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
+  for (const some of chunksOf(listed, atATime)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const { number } = own.phone;
   const windows = [own.names.refused, verifiedWindow(customer, number, keyring.pseudonym)];
   const masked = keyring.pseudonym(number);
@@ -111,8 +116,4 @@ function countedFor({ limits, lifetime, tombstone }: Policy): number {
 /** The longest window of the caps, in milliseconds. */
 function longest(caps: Policy["limits"]["perNumber"]): number {
   return Math.max(0, ...caps.map(({ window }) => milliseconds(window)));
-}
-
-function chunksOf<T>(list: readonly T[], size = atATime): T[][] {
-  return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
 }

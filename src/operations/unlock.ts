@@ -1,5 +1,6 @@
 import type * as z from "zod";
 import type { NumberRequest } from "../contract/operator.js";
+import { chunksOf } from "../core/chunks-of.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import type { Account } from "../domain/account.js";
@@ -51,8 +52,7 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
       return { unlocked: false, next_unlock_at: nextAfter(readMember(last).at) };
     }
     const { ids } = await membersOfNumber(parts, own);
-    for (let at = 0; at < ids.length; at += parallel)
-      await Promise.all(ids.slice(at, at + parallel).map((id) => uncount(parts, account, id, own.phone.number)));
+    for (const some of chunksOf(ids, parallel)) await Promise.all(some.map((id) => uncount(parts, account, id, own.phone.number)));
     const sends = await membersOf(parts, names.sends);
     if (sends.length > 0) {
       // The latest time at which another process may have claimed them.

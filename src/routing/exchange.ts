@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { chunksOf } from "../core/chunks-of.js";
 import { withTimeout } from "../core/deadline.js";
 import { getOrPut } from "../core/get-or-put.js";
 import { safeLogger } from "../core/loggers.js";
@@ -52,15 +53,12 @@ export function createExchange(store: Store, counts: Counts, { routes, clock, lo
       for (const read of reads) if (countries === undefined || countries.has(read.country ?? "")) lineOf({ ...read, route }).read = true;
     }
     const all = [...lines].map(([counter, line]) => ({ counter, ...line }));
-    for (let from = 0; from < all.length; from += mostPerCall) {
-      const part = all.slice(from, from + mostPerCall);
+    for (const part of chunksOf(all, mostPerCall)) {
       const adds = part.filter(({ by }) => by !== 0).map(({ counter, place, by }) => ({ counter, by, now, keepUntil: keepUntil(counts, place) }));
       const toRead = part.filter(({ read }) => read);
       const names = toRead.map(({ counter }) => counter);
       const sums = await withTimeout(clock, exchangeEvery, () => store.tally(adds, names));
-      for (const [index, { place }] of toRead.entries()) {
-        mergeRead(counts, place, tallyIn(sums[index] ?? 0));
-      }
+      for (const [index, { place }] of toRead.entries()) mergeRead(counts, place, tallyIn(sums[index] ?? 0));
     }
     done();
   };
