@@ -1,6 +1,7 @@
 import type { StoreDeadline } from "../core/deadline.js";
 import { type Authentication, hasNumber } from "../domain/authentication.js";
 import { day } from "../domain/time.js";
+import { storeLater } from "../observability/store-later.js";
 import type { Channel } from "../ports/sms-sender.js";
 import type { Messages } from "./messages.js";
 
@@ -44,13 +45,10 @@ export async function unreachableChannels(
 
 /** Remembers in the background that a number is not on a channel. */
 export function rememberUnreachable(messages: Messages, { customer, id, number }: Authentication, channel: Channel): void {
-  const { clock, inBackground, keyring, monitor, records, store } = messages;
+  const { clock, keyring, store } = messages;
   if (!optional.includes(channel) || !hasNumber({ number })) return;
   const now = clock.now();
   const keepUntil = now + rememberedFor;
   const kept = messages.newDeadline().call(() => store.put(keyOf(customer, keyring.pseudonym(number), channel), String(keepUntil), { now, keepUntil }));
-  records.pending(`off ${id}`, kept);
-  inBackground(
-    kept.catch((err: unknown) => monitor.throttledLog.warn({ err, authentication_uuid: id }, "that a number is not on a channel could not be stored")),
-  );
+  storeLater(messages, `off ${id}`, kept, { authentication_uuid: id }, "that a number is not on a channel could not be stored");
 }

@@ -10,6 +10,7 @@ import { readUncreated, refusedClaims, uncreatedClaims } from "../domain/quota.j
 import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
 import { membersOf, ownNumber } from "../messages/number-windows.js";
+import { storeLater } from "../observability/store-later.js";
 import type { Context } from "./context.js";
 
 /**
@@ -17,7 +18,7 @@ import type { Context } from "./context.js";
  * refusals; with an idempotency key before the response, since repeats must return the same.
  */
 export async function refuseCreate(context: Context, account: Account, refused: Authentication): Promise<Authentication> {
-  const { clock, inBackground, keyring, monitor, records, settings } = context;
+  const { clock, keyring, records, settings } = context;
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const decide = (held: { readonly auth: Authentication } | undefined): Decided<Authentication> => {
     if (held !== undefined && !isVoid(held.auth)) return { result: held.auth };
@@ -30,10 +31,7 @@ export async function refuseCreate(context: Context, account: Account, refused: 
     if (stored === refused) reportRefusal(context, "create", refused.status, refused, refused.decisions);
     return stored;
   }
-  records.pending(refused.id, keep);
-  const failed = (err: unknown) =>
-    monitor.throttledLog.warn({ err, authentication_uuid: refused.id }, "a rejected create could not be stored; `explain` will not find it");
-  inBackground(keep.catch(failed));
+  storeLater(context, refused.id, keep, { authentication_uuid: refused.id }, "a rejected create could not be stored; `explain` will not find it");
   reportRefusal(context, "create", refused.status, refused, refused.decisions);
   return refused;
 }
@@ -43,15 +41,11 @@ export async function refuseCreate(context: Context, account: Account, refused: 
  * a retry is noted in the record in the background.
  */
 export function refuseRetry(context: Context, auth: Authentication, fired: readonly Decision[]): void {
-  const { inBackground, monitor, records } = context;
   const { customer, id } = auth;
-  const noted = update(records, context.newDeadline(), customer, id, (current): Decided<void> => {
+  const noted = update(context.records, context.newDeadline(), customer, id, (current): Decided<void> => {
     return { result: undefined, next: fired.reduce(withDecision, current) };
   });
-  records.pending(id, noted);
-  const failed = (err: unknown) =>
-    monitor.throttledLog.warn({ err, authentication_uuid: id }, "why a retry was rejected could not be stored; `explain` will not find it");
-  inBackground(noted.catch(failed));
+  storeLater(context, id, noted, { authentication_uuid: id }, "why a retry was rejected could not be stored; `explain` will not find it");
   reportRefusal(context, "retry", "rate_limited", auth, fired);
 }
 
@@ -98,14 +92,12 @@ export function countingRefusals<Request extends { readonly phone_number: string
 }
 
 function countRefusal(context: Context, { customer }: Account, phoneNumber: string, code: DestinationError): void {
-  const { clock, inBackground, keyring, monitor, records, settings, store } = context;
+  const { clock, keyring, settings, store } = context;
   const token = keyring.newToken();
   const { number } = readNumber(context, phoneNumber);
   const claims = uncreatedClaims(customer, number, code, token, { now: clock.now(), skew: settings.clockSkew }, keyring.pseudonym);
   const counted = context.newDeadline().call(() => store.commit({ claims, counts: [] }));
-  records.pending(token, counted);
-  const failed = (err: unknown) => monitor.throttledLog.warn({ err, code }, "a rejected request could not be counted; `refusals` will not show it");
-  inBackground(counted.catch(failed));
+  storeLater(context, token, counted, { code }, "a rejected request could not be counted; `refusals` will not show it");
 }
 
 /** Returns what was counted in the last 24 hours, newest first. */
