@@ -145,17 +145,6 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     for (const some of chunksOf(pending, atATime)) await refresh(some);
   };
 
-  const later = () => {
-    cancel ??= clock.after(
-      batchFor,
-      () => {
-        cancel = undefined;
-        inBackground(flush());
-      },
-      "background",
-    );
-  };
-
   const alarmOf = (one: Country, rule: SpamPolicy["strangeNetwork"]): CountryState["alarm"] => {
     const { hour, week } = one.all;
     const alarm = raisedAlarm({ hour: plus(hour, one.own), week: plus(week, one.own) }, rule);
@@ -169,7 +158,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     if (!reads(account)) return undefined;
     const one = countryOf(account.customer, country);
     one.own = plus(one.own, { ...nothing(), ...change });
-    later();
+    cancel ??= clock.after(batchFor, () => inBackground(flush()), "background");
     return one;
   };
 

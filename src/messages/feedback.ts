@@ -3,13 +3,8 @@ import type { Feedback } from "../ports/sms-sender.js";
 import type { Messages } from "./messages.js";
 
 /** Reports a message's outcome to the sender in the background, if its route or the carrier's id is known. */
-export function sendFeedback(
-  { sender, monitor, inBackground }: Messages,
-  auth: Authentication,
-  attempt: number,
-  event: Feedback["event"],
-  isUnreachable = false,
-): void {
+export function sendFeedback(parts: Messages, auth: Authentication, attempt: number, event: Feedback["event"], isUnreachable = false): void {
+  const { sender, monitor, inBackground } = parts;
   const send = sendOf(auth, attempt);
   if (sender.feedback === undefined || (send?.route === undefined && send?.messageId === undefined)) return;
   const { id, country } = auth;

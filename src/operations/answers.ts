@@ -31,14 +31,7 @@ export function channelOf({ sends }: Authentication): Pick<MessageFate, "channel
 }
 
 /** The result of retry. `asked`: the channel that it wishes for. */
-export function toRetryResult(
-  auth: Authentication,
-  status: RetryStatus,
-  fate: MessageFate,
-  policy: Policy,
-  now: number,
-  asked: Channel | undefined,
-): RetryResult {
+export function toRetryResult(auth: Authentication, status: RetryStatus, fate: MessageFate, policy: Policy, now: number, asked?: Channel): RetryResult {
   const { remaining, nextRetryAt } = retryStanding(auth, status, policy, asked);
   const phone_number = disclosedNumber(auth, status);
   return {
