@@ -168,8 +168,6 @@ export interface Verifier {
   readonly http: HttpHandler;
 }
 
-const noOptions: CallOptions = {};
-
 /**
  * Creates a verifier. Does no I/O. Throws `VerifierError` `invalid_options`; its message lists each invalid option and
  * its fix.
@@ -188,11 +186,11 @@ export function createVerifier(options: VerifierOptions): Verifier {
     // Programs that mount by hand may take the handler's fields from the verifier.
     ...http,
     ...operations.direct,
-    createAuthentication: (request, call = noOptions) => operations.createAuthentication(request, call),
-    retry: (request) => operations.retry(request, {}),
-    check: (request, call = noOptions) => operations.check(request, call),
+    createAuthentication: (request, call) => operations.createAuthentication(request, call),
+    retry: (request) => operations.retry(request),
+    check: (request, call) => operations.check(request, call),
     ...(options.customers === undefined && { deliveryError }),
-    lookup: (request) => operations.lookup(request, {}),
+    lookup: (request) => operations.lookup(request),
     flush: () => outbox.flush(),
     deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(Math.min(10_000, Math.max(1, Math.floor(limit) || 1))),
     redeliver: async ({ customer_uuid = accounts.unnamed(), authentication_uuid, sequence }) =>

@@ -8,8 +8,7 @@ import type { Authentication } from "../domain/authentication.js";
 import { decideCreate, type NewAuthentication, newAuthentication, refusedAuthentication } from "../domain/create.js";
 import { isEnforced } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
-import type { SendResult } from "../domain/send.js";
-import { handOverInTime } from "../messages/hand-over.js";
+import { type HandedOver, handOverInTime } from "../messages/hand-over.js";
 import type { GivenMessage } from "../messages/plan.js";
 import { reserve } from "../messages/reserve.js";
 import { toAuthenticationResult } from "./answers.js";
@@ -57,10 +56,7 @@ export interface Delivered {
 }
 
 /** The authentication, and the outcome of this call's message, if it sent one. */
-export interface Begun {
-  readonly auth: Authentication;
-  readonly result?: SendResult;
-}
+export type Begun = Pick<HandedOver, "auth"> & Partial<HandedOver>;
 
 /** Returns what is stored in its place, or the new authentication after its message was handed over or blocked. */
 export async function begin(

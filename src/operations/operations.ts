@@ -109,10 +109,10 @@ export function createOperations(context: Context, accounts: Accounts) {
 
   return {
     verifications,
-    createAuthentication: (input: unknown, options: CallOptions, caller?: Account) => run("create", input, parseCreate, caller, countedCreate, options),
-    retry: (input: unknown, _options: CallOptions, caller?: Account) => run("retry", input, parseRetry, caller, retry),
-    check: (input: unknown, options: CallOptions, caller?: Account) => run("check", input, parseCheck, caller, check, options),
-    lookup: (input: unknown, _options: CallOptions, caller?: Account) => run("lookup", input, parseLookup, caller, lookup),
+    createAuthentication: (input: unknown, options?: CallOptions, caller?: Account) => run("create", input, parseCreate, caller, countedCreate, options),
+    retry: (input: unknown, _options?: CallOptions, caller?: Account) => run("retry", input, parseRetry, caller, retry),
+    check: (input: unknown, options?: CallOptions, caller?: Account) => run("check", input, parseCheck, caller, check, options),
+    lookup: (input: unknown, _options?: CallOptions, caller?: Account) => run("lookup", input, parseLookup, caller, lookup),
     /** Operations for direct calls only; they have no route. */
     direct: {
       deliver: (input: unknown) =>
