@@ -2,6 +2,7 @@ import type { Store } from "../ports/store.js";
 import type { ContractCase } from "./contract-case.js";
 import { deleteCases } from "./store-contract/delete.js";
 import { expiryCases } from "./store-contract/expiries.js";
+import type { StoreCase } from "./store-contract/fixtures.js";
 import { leaseCases } from "./store-contract/lease.js";
 import { raceCases } from "./store-contract/races.js";
 import { recordCases } from "./store-contract/records.js";
@@ -32,9 +33,6 @@ export function storeContract(options: { readonly racers?: number } = {}): reado
   if (!Number.isInteger(racers) || racers < 2 || racers > 1_000)
     throw new Error(`storeContract: racers must be an integer from 2 to 1,000, got ${String(racers)}.`);
   const changes = [recordCases, replayCases, windowCases, sumCases, togetherCases, revocationCases];
-  const oneCaller = [...changes, leaseCases, tallyCases, valueCases, deleteCases, expiryCases].flat();
-  return [...oneCaller, ...raceCases(racers)].map(({ name, run }) => ({
-    name,
-    run: ({ store, peer = store }) => run(store, peer),
-  }));
+  const all = [...changes, leaseCases, tallyCases, valueCases, deleteCases, expiryCases, raceCases(racers)];
+  return all.flatMap(Object.entries<StoreCase>).map(([name, run]) => ({ name, run: ({ store, peer = store }) => run(store, peer) }));
 }

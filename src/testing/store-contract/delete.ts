@@ -13,7 +13,7 @@ import {
   newRecord,
   partsOf,
   refusedWith,
-  type StoreCase,
+  type StoreCases,
   same,
   stored,
   sums,
@@ -22,127 +22,109 @@ import {
 } from "./fixtures.js";
 
 /** Cases of `delete`. */
-export const deleteCases: readonly StoreCase[] = [
-  {
-    name: "delete: removes records, windows, lists, sums and values completely, and leaves others alone, whatever name they share",
-    async run(store, peer) {
-      const now = Date.now();
-      const customer = randomUUID();
-      const [record, other, foreign] = [newRecord({ customer, now }), newRecord({ customer, now }), newRecord({ now })];
-      for (const one of [record, other, foreign]) await write(store, one, null);
-      const twin = await write(store, newRecord({ now, id: record.id }), null);
-      const [window, list, sum, value, kept] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
-      for (const name of [window, kept]) await fill(store, name, 3, { now, limit: 9 });
-      await granted(store, [member(list, { now }), member(`${list}+`, { now }), weight(sum, 5, { now }), weight(kept, 7, { now })], [1, 1, 5, 7], "more");
-      await granted(
-        store,
-        [member(sum, { now, limit: 9 }), weight(window, 4, { now })],
-        [1, 4],
-        "a window with the name of a sum, and a sum with that of a window",
-      );
-      for (const key of [value, kept]) await store.put(key, "value", expiry());
+export const deleteCases: StoreCases = {
+  "delete: removes records, windows, lists, sums and values completely, and leaves others alone, whatever name they share": async (store, peer) => {
+    const now = Date.now();
+    const customer = randomUUID();
+    const [record, other, foreign] = [newRecord({ customer, now }), newRecord({ customer, now }), newRecord({ now })];
+    for (const one of [record, other, foreign]) await write(store, one, null);
+    const twin = await write(store, newRecord({ now, id: record.id }), null);
+    const [window, list, sum, value, kept] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
+    for (const name of [window, kept]) await fill(store, name, 3, { now, limit: 9 });
+    await granted(store, [member(list, { now }), member(`${list}+`, { now }), weight(sum, 5, { now }), weight(kept, 7, { now })], [1, 1, 5, 7], "more");
+    await granted(
+      store,
+      [member(sum, { now, limit: 9 }), weight(window, 4, { now })],
+      [1, 4],
+      "a window with the name of a sum, and a sum with that of a window",
+    );
+    for (const key of [value, kept]) await store.put(key, "value", expiry());
 
-      await store.delete({ records: [record, foreign], windows: [window, list], sums: [partsOf(sum)], values: [value] });
-      for (const one of [record, foreign]) same(await peer.find(one.customer, one.id), undefined, "a record that was deleted");
-      await stored(peer, other, "another record of the customer");
-      await stored(peer, twin, "the record of the same id of another customer");
-      await holds(peer, sum, now - minute, 1, "the window with the name of a sum");
-      await sums(peer, window, 4, "the sum with the name of a window");
-      same(await peer.members(window, 9), [], "the window that was deleted");
-      same(await peer.members(list, 9), [], "the list that was deleted");
-      await holds(peer, window, now - minute, 0, "the window that was deleted");
-      await sums(peer, sum, 0, "the sum that was deleted");
-      same(await peer.get(value), undefined, "the value that was deleted");
-      await holds(peer, kept, now - minute, 3, "another window");
-      same((await peer.members(`${list}+`, 9)).length, 1, "another list");
-      await sums(peer, kept, 7, "another sum");
-      same(await peer.get(kept), "value", "another value");
-      await store.delete({});
-    },
+    await store.delete({ records: [record, foreign], windows: [window, list], sums: [partsOf(sum)], values: [value] });
+    for (const one of [record, foreign]) same(await peer.find(one.customer, one.id), undefined, "a record that was deleted");
+    await stored(peer, other, "another record of the customer");
+    await stored(peer, twin, "the record of the same id of another customer");
+    await holds(peer, sum, now - minute, 1, "the window with the name of a sum");
+    await sums(peer, window, 4, "the sum with the name of a window");
+    same(await peer.members(window, 9), [], "the window that was deleted");
+    same(await peer.members(list, 9), [], "the list that was deleted");
+    await holds(peer, window, now - minute, 0, "the window that was deleted");
+    await sums(peer, sum, 0, "the sum that was deleted");
+    same(await peer.get(value), undefined, "the value that was deleted");
+    await holds(peer, kept, now - minute, 3, "another window");
+    same((await peer.members(`${list}+`, 9)).length, 1, "another list");
+    await sums(peer, kept, 7, "another sum");
+    same(await peer.get(kept), "value", "another value");
+    await store.delete({});
   },
-  {
-    name: "delete: removes the parts of a sum that count, and the next one, but no part of another sum",
-    async run(store, peer) {
-      const customer = randomUUID();
-      const [gone, kept] = [newName(customer), newName(customer)];
-      const parts = [-2, -1, 0, 1].map((offset) => partsOf("").part + offset);
-      for (const sum of [gone, kept]) for (const part of parts) await commit(store, { claims: [weight(sum, 5, { part })] }, "a part");
-      await store.delete({ sums: [partsOf(gone)] });
-      for (const part of parts) await sums(peer, gone, 0, `the sum that was deleted, as of part ${part}`, { part });
-      await sums(peer, kept, 20, "the other sum", { ahead: true });
-      await granted(peer, [weight(gone, 5, { limit: 5 })], [5], "the sum that was deleted, claimed again");
-    },
+  "delete: removes the parts of a sum that count, and the next one, but no part of another sum": async (store, peer) => {
+    const customer = randomUUID();
+    const [gone, kept] = [newName(customer), newName(customer)];
+    const parts = [-2, -1, 0, 1].map((offset) => partsOf("").part + offset);
+    for (const sum of [gone, kept]) for (const part of parts) await commit(store, { claims: [weight(sum, 5, { part })] }, "a part");
+    await store.delete({ sums: [partsOf(gone)] });
+    for (const part of parts) await sums(peer, gone, 0, `the sum that was deleted, as of part ${part}`, { part });
+    await sums(peer, kept, 20, "the other sum", { ahead: true });
+    await granted(peer, [weight(gone, 5, { limit: 5 })], [5], "the sum that was deleted, claimed again");
   },
-  {
-    name: "delete: ignores what does not exist, does nothing the second time, and everything can be created again",
-    async run(store) {
-      const now = Date.now();
-      const record = newRecord({ now });
-      const [window, sum, value] = [newName(record.customer), newName(record.customer), newName(record.customer)];
-      const all = { records: [record], windows: [window], sums: [partsOf(sum)], values: [value] };
-      const make = async () => {
-        const claims = [member(window, { now, limit: 1 }), weight(sum, 5, { now, limit: 5 })];
-        const made = { ...record, tokens: [randomUUID()] };
-        await commit(store, { claims, record: made }, "a commit that makes all of it");
-        await store.put(value, "value", expiry());
-        return made;
-      };
-      await store.delete(all);
-      await make();
-      await store.delete(all);
-      await store.delete(all);
-      await stored(store, await make(), "the record that was made again");
-      same(await store.get(value), "value", "the value that was made again");
-      await holds(store, window, now - minute, 1, "the window that was made again");
-      await sums(store, sum, 5, "the sum that was made again");
-    },
+  "delete: ignores what does not exist, does nothing the second time, and everything can be created again": async (store) => {
+    const now = Date.now();
+    const record = newRecord({ now });
+    const [window, sum, value] = [newName(record.customer), newName(record.customer), newName(record.customer)];
+    const all = { records: [record], windows: [window], sums: [partsOf(sum)], values: [value] };
+    const make = async () => {
+      const claims = [member(window, { now, limit: 1 }), weight(sum, 5, { now, limit: 5 })];
+      const made = { ...record, tokens: [randomUUID()] };
+      await commit(store, { claims, record: made }, "a commit that makes all of it");
+      await store.put(value, "value", expiry());
+      return made;
+    };
+    await store.delete(all);
+    await make();
+    await store.delete(all);
+    await store.delete(all);
+    await stored(store, await make(), "the record that was made again");
+    same(await store.get(value), "value", "the value that was made again");
+    await holds(store, window, now - minute, 1, "the window that was made again");
+    await sums(store, sum, 5, "the sum that was made again");
   },
-  {
-    name: "delete: a write that expects a deleted record is rejected and does not restore it",
-    async run(store, peer) {
-      const record = await write(store, newRecord(), null);
-      await peer.delete({ records: [record] });
-      const late = await store.commit({ record: following(record), expected: newest(record) });
-      refusedWith(late, undefined, "a write over a record that was deleted");
-      same(await store.find(record.customer, record.id), undefined, "the record");
-    },
+  "delete: a write that expects a deleted record is rejected and does not restore it": async (store, peer) => {
+    const record = await write(store, newRecord(), null);
+    await peer.delete({ records: [record] });
+    const late = await store.commit({ record: following(record), expected: newest(record) });
+    refusedWith(late, undefined, "a write over a record that was deleted");
+    same(await store.find(record.customer, record.id), undefined, "the record");
   },
-  {
-    name: "delete: a deleted record is not leased, and does not wake when another takes its place",
-    async run(store) {
-      // In 1970, where no other case has due records.
-      const wakeAt = 86_400_000 + Math.floor(Math.random() * 1e9);
-      const record = await write(store, newRecord({ wakeAt }), null);
-      await store.delete({ records: [record] });
-      const leased = async () => (await store.lease(wakeAt, 1_000, Date.now() + 3_600_000)).filter(({ id }) => id === record.id).length;
-      same(await leased(), 0, "how often it is leased");
-      const { wakeAt: _, ...asleep } = record;
-      await write(store, { ...asleep, tokens: [randomUUID()] }, null);
-      same(await leased(), 0, "how often the record in its place is leased, which never wakes");
-      await store.delete({ records: [record] });
-    },
+  "delete: a deleted record is not leased, and does not wake when another takes its place": async (store) => {
+    // In 1970, where no other case has due records.
+    const wakeAt = 86_400_000 + Math.floor(Math.random() * 1e9);
+    const record = await write(store, newRecord({ wakeAt }), null);
+    await store.delete({ records: [record] });
+    const leased = async () => (await store.lease(wakeAt, 1_000, Date.now() + 3_600_000)).filter(({ id }) => id === record.id).length;
+    same(await leased(), 0, "how often it is leased");
+    const { wakeAt: _, ...asleep } = record;
+    await write(store, { ...asleep, tokens: [randomUUID()] }, null);
+    same(await leased(), 0, "how often the record in its place is leased, which never wakes");
+    await store.delete({ records: [record] });
   },
-  {
-    name: "delete: removes thousands in one call",
-    async run(store) {
-      const now = Date.now();
-      const customer = randomUUID();
-      const records = Array.from({ length: 1_000 }, () => newRecord({ customer, now }));
-      const windows = Array.from({ length: 1_000 }, () => newName(customer));
-      // A hundred at a time: clients may reject more.
-      for (let from = 0; from < records.length; from += 100)
-        await Promise.all(
-          records
-            .slice(from, from + 100)
-            .map((record, at) => commit(store, { claims: [member(windows[from + at] as string, { now, limit: 2 })], record }, "a create")),
-        );
-      await store.delete({ records, windows, values: windows });
-      for (let from = 0; from < records.length; from += 100) {
-        const found = await Promise.all(records.slice(from, from + 100).map(({ id }) => store.find(customer, id)));
-        same(found.filter((one) => one !== undefined).length, 0, "records that are left");
-        const members = await Promise.all(windows.slice(from, from + 100).map((window) => store.members(window, 2)));
-        same(members.flat().length, 0, "members that are left");
-      }
-    },
+  "delete: removes thousands in one call": async (store) => {
+    const now = Date.now();
+    const customer = randomUUID();
+    const records = Array.from({ length: 1_000 }, () => newRecord({ customer, now }));
+    const windows = Array.from({ length: 1_000 }, () => newName(customer));
+    // A hundred at a time: clients may reject more.
+    for (let from = 0; from < records.length; from += 100)
+      await Promise.all(
+        records
+          .slice(from, from + 100)
+          .map((record, at) => commit(store, { claims: [member(windows[from + at] as string, { now, limit: 2 })], record }, "a create")),
+      );
+    await store.delete({ records, windows, values: windows });
+    for (let from = 0; from < records.length; from += 100) {
+      const found = await Promise.all(records.slice(from, from + 100).map(({ id }) => store.find(customer, id)));
+      same(found.filter((one) => one !== undefined).length, 0, "records that are left");
+      const members = await Promise.all(windows.slice(from, from + 100).map((window) => store.members(window, 2)));
+      same(members.flat().length, 0, "members that are left");
+    }
   },
-];
+};

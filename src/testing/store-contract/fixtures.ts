@@ -3,11 +3,11 @@ import { randomUUID } from "node:crypto";
 import { inspect, isDeepStrictEqual } from "node:util";
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store, StoredRecord, SumClaim, SumParts } from "../../ports/store.js";
 
-/** A case without the default peer, which `storeContract` fills in. */
-export interface StoreCase {
-  readonly name: string;
-  run(store: Store, peer: Store): Promise<void>;
-}
+/** Runs a case. `storeContract` fills in the default peer. */
+export type StoreCase = (store: Store, peer: Store) => Promise<void>;
+
+/** Cases by their names. */
+export type StoreCases = Readonly<Record<string, StoreCase>>;
 
 /** Half an hour, in milliseconds. What must be kept is kept for that long. */
 export const halfHour = 1_800_000;

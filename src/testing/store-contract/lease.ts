@@ -1,6 +1,20 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { RecordWrite, Store, StoredRecord } from "../../ports/store.js";
-import { commit, ensure, following, newest, newRecord, refusedWith, type StoreCase, same, sameRecord, spoil, stored, write } from "./fixtures.js";
+import {
+  commit,
+  ensure,
+  following,
+  newest,
+  newRecord,
+  refusedWith,
+  type StoreCase,
+  type StoreCases,
+  same,
+  sameRecord,
+  spoil,
+  stored,
+  write,
+} from "./fixtures.js";
 
 /** More than a shared store is likely to hold before the times used here, which lie in 1970. */
 const plenty = 1_000;
@@ -35,19 +49,16 @@ async function leavingNone(store: Store, customer: string, use: () => Promise<vo
 }
 
 /** A case whose records belong to one customer, around one time in 1970. */
-function leaseCase(name: string, run: (store: Store, peer: Store, customer: string, at: number) => Promise<void>): StoreCase {
-  return {
-    name,
-    async run(store, peer) {
-      const customer = randomUUID();
-      await leavingNone(store, customer, () => run(store, peer, customer, early()));
-    },
+function leaseCase(run: (store: Store, peer: Store, customer: string, at: number) => Promise<void>): StoreCase {
+  return (store, peer) => {
+    const customer = randomUUID();
+    return leavingNone(store, customer, () => run(store, peer, customer, early()));
   };
 }
 
 /** Cases of `lease`. */
-export const leaseCases: readonly StoreCase[] = [
-  leaseCase("lease: returns exactly the records whose wakeAt is `until` or earlier, complete", async (store, _, customer, at) => {
+export const leaseCases: StoreCases = {
+  "lease: returns exactly the records whose wakeAt is `until` or earlier, complete": leaseCase(async (store, _, customer, at) => {
     const due = await write(store, newRecord({ customer, wakeAt: at, tokens: [randomUUID(), randomUUID()], data: "123456" }), null);
     const later = await write(store, newRecord({ customer, wakeAt: at + 1 }), null);
     await write(store, newRecord({ customer }), null);
@@ -57,7 +68,7 @@ export const leaseCases: readonly StoreCase[] = [
     sameRecord(found[0], due, "the due record");
     same(await ids(store, customer, at + 1), [later.id], "what is due at the later wakeAt");
   }),
-  leaseCase("lease: does not return a leased record again before `leaseUntil`, and does then", async (store, peer, customer, at) => {
+  "lease: does not return a leased record again before `leaseUntil`, and does then": leaseCase(async (store, peer, customer, at) => {
     const record = await write(store, newRecord({ customer, wakeAt: at }), null);
     same(await ids(store, customer, at, at + 5_000), [record.id], "the first lease");
     for (const handle of [store, peer]) same(await ids(handle, customer, at + 4_999), [], "a millisecond before the lease ends");
@@ -65,13 +76,13 @@ export const leaseCases: readonly StoreCase[] = [
     same(await ids(store, customer, at + 8_999), [], "a millisecond before the second lease ends");
     same(await ids(store, customer, at + 9_000), [record.id], "when the second lease ends");
   }),
-  leaseCase("lease: returns the earliest first", async (store, _, customer, at) => {
+  "lease: returns the earliest first": leaseCase(async (store, _, customer, at) => {
     const offsets = [70, 10, 100, 30, 90, 2, 50, 8, 60, 40, 80, 20];
     for (const offset of offsets) await write(store, newRecord({ customer, wakeAt: at + offset, data: `${offset}` }), null);
     const order = (await leased(store, customer, at + 100)).map((record) => Number(record.data));
     same(order, [2, 8, 10, 20, 30, 40, 50, 60, 70, 80, 90, 100], "the wake times in the order handed out");
   }),
-  leaseCase("lease: returns at most `limit`, and leaves the others for the next call", async (store, peer, customer, at) => {
+  "lease: returns at most `limit`, and leaves the others for the next call": leaseCase(async (store, peer, customer, at) => {
     const offsets = Array.from({ length: 23 }, (_, i) => (i * 7) % 23);
     for (const offset of offsets) await write(store, newRecord({ customer, wakeAt: at + offset, data: `${offset}` }), null);
     const order: number[] = [];
@@ -87,23 +98,20 @@ export const leaseCases: readonly StoreCase[] = [
     );
     same(await ids(store, customer, at + 100), [], "what is left");
   }),
-  {
-    name: "lease: returns records of all customers",
-    async run(store) {
-      const [one, two] = [randomUUID(), randomUUID()];
-      const at = early();
-      const id = randomUUID();
-      await leavingNone(store, one, () =>
-        leavingNone(store, two, async () => {
-          await write(store, newRecord({ customer: one, id, wakeAt: at }), null);
-          await write(store, newRecord({ customer: two, id, wakeAt: at }), null);
-          const customers = (await store.lease(at, plenty, at + span)).filter((record) => record.id === id).map(({ customer }) => customer);
-          same(customers.sort(), [one, two].sort(), "the customers of the records with one id");
-        }),
-      );
-    },
+  "lease: returns records of all customers": async (store) => {
+    const [one, two] = [randomUUID(), randomUUID()];
+    const at = early();
+    const id = randomUUID();
+    await leavingNone(store, one, () =>
+      leavingNone(store, two, async () => {
+        await write(store, newRecord({ customer: one, id, wakeAt: at }), null);
+        await write(store, newRecord({ customer: two, id, wakeAt: at }), null);
+        const customers = (await store.lease(at, plenty, at + span)).filter((record) => record.id === id).map(({ customer }) => customer);
+        same(customers.sort(), [one, two].sort(), "the customers of the records with one id");
+      }),
+    );
   },
-  leaseCase("lease: does not change tokens, data and end, so a caller that read the record before can write it", async (store, _, customer, at) => {
+  "lease: does not change tokens, data and end, so a caller that read the record before can write it": leaseCase(async (store, _, customer, at) => {
     const record = await write(store, newRecord({ customer, wakeAt: at, tokens: [randomUUID(), randomUUID()] }), null);
     const [found] = await leased(store, customer, at);
     sameRecord(found, record, "the record handed out");
@@ -113,7 +121,7 @@ export const leaseCases: readonly StoreCase[] = [
     const next = await write(store, following(record, { data: "delivered" }), newest(record), "a write from the token before the lease");
     await stored(store, next, "the record after it");
   }),
-  leaseCase("lease: a write sets the record's wakeAt, leased or not, and a write without wakeAt removes it", async (store, peer, customer, at) => {
+  "lease: a write sets the record's wakeAt, leased or not, and a write without wakeAt removes it": leaseCase(async (store, peer, customer, at) => {
     let record = await write(store, newRecord({ customer, wakeAt: at }), null);
     const next = async (fields: Partial<RecordWrite>) => {
       record = await write(store, following(record, fields), newest(record));
@@ -132,7 +140,7 @@ export const leaseCases: readonly StoreCase[] = [
     same(await ids(store, customer, at), [record.id], "after wakeAt was set again");
     await stored(store, record, "the record after all of it");
   }),
-  leaseCase('lease: a write whose wakeAt is "unchanged" leaves it as it is, leased or not, set or not', async (store, peer, customer, at) => {
+  'lease: a write whose wakeAt is "unchanged" leaves it as it is, leased or not, set or not': leaseCase(async (store, peer, customer, at) => {
     let record = await write(store, newRecord({ customer, wakeAt: at }), null);
     const unchanged = async (handle: Store) => {
       record = await write(handle, following(record, { wakeAt: "unchanged" }), newest(record));
@@ -151,7 +159,7 @@ export const leaseCases: readonly StoreCase[] = [
     await write(store, newRecord({ customer, wakeAt: "unchanged" }), null, "a create");
     same(await ids(store, customer, at + span), [], "after a create, which has none before it");
   }),
-  leaseCase("lease: a write that is rejected or repeated does not change when the record wakes", async (store, _, customer, at) => {
+  "lease: a write that is rejected or repeated does not change when the record wakes": leaseCase(async (store, _, customer, at) => {
     const first = await write(store, newRecord({ customer, wakeAt: at }), null);
     refusedWith(await store.commit({ record: following(first), expected: "wrong" }), first, "a write from a wrong token");
     same(await ids(store, customer, at, at + 1_000), [first.id], "after a refused write that would leave wakeAt out");
@@ -164,7 +172,7 @@ export const leaseCases: readonly StoreCase[] = [
     refusedWith(await store.commit({ record: newRecord({ customer, wakeAt: at }), expected: "wrong" }), undefined, "a write over a missing record");
     same(await ids(store, customer, at + 1_000), [], "after a refused write over a missing record");
   }),
-  leaseCase("lease: each record goes to one of 20 racing workers", async (store, peer, customer, at) => {
+  "lease: each record goes to one of 20 racing workers": leaseCase(async (store, peer, customer, at) => {
     const waiting = Array.from({ length: 60 }, (_, i) => newRecord({ customer, wakeAt: at + i }));
     await Promise.all(waiting.map((record) => write(store, record, null)));
     const taken: string[] = [];
@@ -180,7 +188,7 @@ export const leaseCases: readonly StoreCase[] = [
     same([...taken].sort(), waiting.map(({ id }) => id).sort(), "the records taken, each by one worker");
     same((await ids(store, customer, at + span)).length, waiting.length, "how many are due when the leases end");
   }),
-  leaseCase("lease: a write that races with a lease leaves the record as written", async (store, peer, customer, at) => {
+  "lease: a write that races with a lease leaves the record as written": leaseCase(async (store, peer, customer, at) => {
     for (let round = 0; round < 10; round++) {
       const record = await write(store, newRecord({ customer, wakeAt: at }), null);
       const next = following(record, { data: "done" });
@@ -189,4 +197,4 @@ export const leaseCases: readonly StoreCase[] = [
       same(await ids(store, customer, at + 1_000), [], "what is due after a write without wakeAt, whatever came first");
     }
   }),
-];
+};
