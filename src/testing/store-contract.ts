@@ -1,8 +1,8 @@
 import type { Store } from "../ports/store.js";
 import type { ContractCase } from "./contract-case.js";
+import type { StoreCase } from "./store-contract/checks.js";
 import { deleteCases } from "./store-contract/delete.js";
 import { expiryCases } from "./store-contract/expiries.js";
-import type { StoreCase } from "./store-contract/fixtures.js";
 import { leaseCases } from "./store-contract/lease.js";
 import { raceCases } from "./store-contract/races.js";
 import { recordCases } from "./store-contract/records.js";

@@ -1,25 +1,6 @@
 import { randomUUID } from "node:crypto";
-import {
-  commit,
-  expiry,
-  fill,
-  following,
-  granted,
-  holds,
-  member,
-  minute,
-  newest,
-  newName,
-  newRecord,
-  partsOf,
-  refusedWith,
-  type StoreCases,
-  same,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { commit, fill, granted, holds, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
+import { expiry, following, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
 
 /** Cases of `delete`. */
 export const deleteCases: StoreCases = {

@@ -1,28 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Expiry } from "../../ports/store.js";
-import {
-  ask,
-  between,
-  commit,
-  countOf,
-  following,
-  granted,
-  halfHour,
-  holds,
-  member,
-  minute,
-  newest,
-  newName,
-  newRecord,
-  partsOf,
-  refused,
-  type StoreCases,
-  same,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { ask, between, commit, countOf, granted, holds, refused, type StoreCases, same, stored, sums, write } from "./checks.js";
+import { following, halfHour, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
 
 const day = 86_400_000;
 const { part } = partsOf("");

@@ -1,20 +1,7 @@
 import { randomInt, randomUUID } from "node:crypto";
 import type { RecordWrite, Store, StoredRecord } from "../../ports/store.js";
-import {
-  commit,
-  ensure,
-  following,
-  newest,
-  newRecord,
-  refusedWith,
-  type StoreCase,
-  type StoreCases,
-  same,
-  sameRecord,
-  spoil,
-  stored,
-  write,
-} from "./fixtures.js";
+import { commit, ensure, refusedWith, type StoreCase, type StoreCases, same, sameRecord, spoil, stored, write } from "./checks.js";
+import { following, newest, newRecord } from "./fixtures.js";
 
 /** More than a shared store is likely to hold before the times used here, which lie in 1970. */
 const plenty = 1_000;

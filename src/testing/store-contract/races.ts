@@ -1,29 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Change, Claim, RecordWrite, Store } from "../../ports/store.js";
-import {
-  ask,
-  between,
-  commit,
-  ensure,
-  expiry,
-  following,
-  granted,
-  holds,
-  member,
-  minute,
-  newest,
-  newName,
-  newRecord,
-  partsOf,
-  refused,
-  refusedWith,
-  type StoreCases,
-  same,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { ask, between, commit, ensure, granted, holds, refused, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
+import { expiry, following, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
 import { revoking } from "./revocations.js";
 
 /**

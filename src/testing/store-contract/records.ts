@@ -1,27 +1,6 @@
 import { randomUUID } from "node:crypto";
-import {
-  commit,
-  ensure,
-  following,
-  halfHour,
-  holds,
-  member,
-  minute,
-  newest,
-  newName,
-  newRecord,
-  oddTexts,
-  refusedWith,
-  rejects,
-  type StoreCases,
-  same,
-  sameRecord,
-  spoil,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { commit, ensure, holds, refusedWith, rejects, type StoreCases, same, sameRecord, spoil, stored, sums, write } from "./checks.js";
+import { following, halfHour, member, minute, newest, newName, newRecord, oddTexts, weight } from "./fixtures.js";
 
 const megabyte = "x".repeat(1_048_576);
 

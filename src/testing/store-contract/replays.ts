@@ -1,25 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Change, RecordWrite } from "../../ports/store.js";
-import {
-  ask,
-  commit,
-  following,
-  halfHour,
-  holds,
-  member,
-  minute,
-  newest,
-  newName,
-  newRecord,
-  partsOf,
-  refusedWith,
-  type StoreCases,
-  same,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { ask, commit, holds, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
+import { following, halfHour, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
 
 /** Commits that a transport sends twice, and different commits that look the same. */
 export const replayCases: StoreCases = {

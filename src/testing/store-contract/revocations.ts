@@ -1,27 +1,6 @@
 import type { Change, Claim, RecordWrite, Store } from "../../ports/store.js";
-import {
-  ask,
-  commit,
-  countOf,
-  fill,
-  following,
-  granted,
-  holds,
-  member,
-  minute,
-  newest,
-  newName,
-  newRecord,
-  partsOf,
-  refused,
-  refusedWith,
-  type StoreCases,
-  same,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { ask, commit, countOf, fill, granted, holds, refused, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
+import { following, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
 
 const { part } = partsOf("");
 

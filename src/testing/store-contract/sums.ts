@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { ask, commit, granted, newName, newRecord, oddTexts, partsOf, refused, roomFor, type StoreCases, same, sums, weight } from "./fixtures.js";
+import { ask, commit, granted, refused, roomFor, type StoreCases, same, sums } from "./checks.js";
+import { newName, newRecord, oddTexts, partsOf, weight } from "./fixtures.js";
 
 /** The newest part that counts, unless a case sets another. */
 const { part } = partsOf("");

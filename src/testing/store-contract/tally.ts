@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Tally } from "../../ports/store.js";
-import { expiry, oddTexts, type StoreCases, same } from "./fixtures.js";
+import { type StoreCases, same } from "./checks.js";
+import { expiry, oddTexts } from "./fixtures.js";
 
 /** Adds `by` to `counter`. */
 function add(counter: string, by: number): Tally {

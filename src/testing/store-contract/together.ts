@@ -1,30 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { RecordWrite } from "../../ports/store.js";
-import {
-  ask,
-  commit,
-  countOf,
-  ensure,
-  fill,
-  following,
-  granted,
-  halfHour,
-  holds,
-  member,
-  minute,
-  newest,
-  newName,
-  newRecord,
-  partsOf,
-  refused,
-  refusedWith,
-  type StoreCases,
-  same,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { ask, commit, countOf, ensure, fill, granted, holds, refused, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
+import { following, halfHour, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
 
 /** Several claims, or claims and a record, in one `commit`: all or nothing. */
 export const togetherCases: StoreCases = {

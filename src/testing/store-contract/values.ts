@@ -1,21 +1,6 @@
 import { randomUUID } from "node:crypto";
-import {
-  ensure,
-  expiry,
-  granted,
-  halfHour,
-  holds,
-  member,
-  newRecord,
-  oddTexts,
-  rejects,
-  type StoreCases,
-  same,
-  stored,
-  sums,
-  weight,
-  write,
-} from "./fixtures.js";
+import { ensure, granted, holds, rejects, type StoreCases, same, stored, sums, write } from "./checks.js";
+import { expiry, halfHour, member, newRecord, oddTexts, weight } from "./fixtures.js";
 
 /** `get` and `put`. */
 export const valueCases: StoreCases = {

@@ -1,5 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { commit, countOf, ensure, fill, granted, holds, member, minute, newName, oddTexts, refused, roomFor, type StoreCases, same } from "./fixtures.js";
+import { commit, countOf, ensure, fill, granted, holds, refused, roomFor, type StoreCases, same } from "./checks.js";
+import { member, minute, newName, oddTexts } from "./fixtures.js";
 
 /** Claims on windows, which store their members, one caller at a time. */
 export const windowCases: StoreCases = {
