@@ -72,123 +72,109 @@ export function senderContract(
 
 function outcomeCase(behaviour: CarrierBehaviour, patience: number): ContractCase<SenderSubject> {
   const { outcome: expected, sentence } = due[behaviour];
-  return {
-    name: `${behaviour}: ${sentence}`,
-    run: (subject) =>
-      onBench(subject, behaviour, async ({ sender, received }) => {
-        const message = newMessage();
-        const abort = new AbortController();
-        const sending = inTime(sender.send(message, { signal: abort.signal, deadline: Date.now() + patience, timeLeft: patience }), patience);
-        if (behaviour === "withholds") {
-          await until(() => received().length > 0, patience);
-          abort.abort();
-        }
-        const outcome = await sending;
-        ensureOutcome(outcome, message);
-        ensure(outcome.outcome === expected, `the outcome: expected ${expected}, got ${JSON.stringify(outcome)}`);
-        const times = received().filter(({ to }) => to === message.to).length;
-        if (behaviour === "accepts") ensure(times === 1, `an accepted message must reach the carrier exactly once, it did ${times} times`);
-        else ensure(times <= 1, `a message must not be handed over again by the sender itself, it was ${times} times`);
-      }),
-  };
+  return benchCase(`${behaviour}: ${sentence}`, behaviour, async ({ sender, received }) => {
+    const message = newMessage();
+    const abort = new AbortController();
+    const sending = inTime(sender.send(message, { signal: abort.signal, deadline: Date.now() + patience, timeLeft: patience }), patience);
+    if (behaviour === "withholds") {
+      await until(() => received().length > 0, patience);
+      abort.abort();
+    }
+    const outcome = await sending;
+    ensureOutcome(outcome, message);
+    ensure(outcome.outcome === expected, `the outcome: expected ${expected}, got ${JSON.stringify(outcome)}`);
+    const times = received().filter(({ to }) => to === message.to).length;
+    if (behaviour === "accepts") ensure(times === 1, `an accepted message must reach the carrier exactly once, it did ${times} times`);
+    else ensure(times <= 1, `a message must not be handed over again by the sender itself, it was ${times} times`);
+  });
 }
 
 function acceptingCases(crowd: number, patience: number): readonly ContractCase<SenderSubject>[] {
-  return [
-    {
-      name: "accepts: text and number arrive unchanged",
-      run: (subject) =>
-        onBench(subject, "accepts", async ({ sender, received }) => {
-          const code = newCode();
-          const texts = [
-            `${code} is your code\n\n@example.com #${code}`,
-            `Ваш код: ${code} – 驗證碼 😀`,
-            `100% & more + <b>"${code}"</b> \\ {code} {text} ü€`,
-            `<#> ${code}\n\nFA+9qCX9VSu`,
-          ];
-          for (const text of texts) {
-            const message = newMessage({ text, code });
-            const due = shownBy(sender, message);
-            const outcome = await inTime(send(sender, message), patience);
-            ensure(outcome.outcome === "accepted", `the outcome: expected accepted, got ${JSON.stringify(outcome)}`);
-            const last = received().at(-1);
-            ensure(last?.to === message.to, "the number did not arrive unchanged");
-            ensure(last?.text === due, `a text did not arrive unchanged: expected ${JSON.stringify(due)}, got ${JSON.stringify(last?.text)}`);
-          }
-        }),
+  const cases: Readonly<Record<string, (bench: SenderBench) => Promise<void>>> = {
+    "accepts: text and number arrive unchanged": async ({ sender, received }) => {
+      const code = newCode();
+      const texts = [
+        `${code} is your code\n\n@example.com #${code}`,
+        `Ваш код: ${code} – 驗證碼 😀`,
+        `100% & more + <b>"${code}"</b> \\ {code} {text} ü€`,
+        `<#> ${code}\n\nFA+9qCX9VSu`,
+      ];
+      for (const text of texts) {
+        const message = newMessage({ text, code });
+        const due = shownBy(sender, message);
+        const outcome = await inTime(send(sender, message), patience);
+        ensure(outcome.outcome === "accepted", `the outcome: expected accepted, got ${JSON.stringify(outcome)}`);
+        const last = received().at(-1);
+        ensure(last?.to === message.to, "the number did not arrive unchanged");
+        ensure(last?.text === due, `a text did not arrive unchanged: expected ${JSON.stringify(due)}, got ${JSON.stringify(last?.text)}`);
+      }
     },
-    {
-      name: "accepts: a message is sent with or without a country, with or without a receipt URL; calls are made to known countries only, and may need receipts",
-      run: (subject) =>
-        onBench(subject, "accepts", async ({ sender }) => {
-          const { country: _, ...stateless } = newMessage();
-          const { receipt_reference: __, receipt_url: ___, ...unreported } = newMessage();
-          const calls = sender.channel === "voice";
-          for (const [message, expected] of [
-            [stateless, calls ? ["rejected"] : ["accepted"]],
-            [unreported, calls ? ["accepted", "rejected"] : ["accepted"]],
-          ] as const) {
-            const outcome = await inTime(send(sender, message), patience);
-            ensureOutcome(outcome, message);
-            ensure(
-              expected.some((word) => word === outcome.outcome),
-              `the outcome: expected ${expected.join(" or ")}, got ${JSON.stringify(outcome)}`,
-            );
-          }
-        }),
+    "accepts: a message is sent with or without a country, with or without a receipt URL; calls are made to known countries only, and may need receipts":
+      async ({ sender }) => {
+        const { country: _, ...stateless } = newMessage();
+        const { receipt_reference: __, receipt_url: ___, ...unreported } = newMessage();
+        const calls = sender.channel === "voice";
+        for (const [message, expected] of [
+          [stateless, calls ? ["rejected"] : ["accepted"]],
+          [unreported, calls ? ["accepted", "rejected"] : ["accepted"]],
+        ] as const) {
+          const outcome = await inTime(send(sender, message), patience);
+          ensureOutcome(outcome, message);
+          ensure(
+            expected.some((word) => word === outcome.outcome),
+            `the outcome: expected ${expected.join(" or ")}, got ${JSON.stringify(outcome)}`,
+          );
+        }
+      },
+    [`accepts: of ${crowd} concurrent messages each arrives once, under its own id`]: async ({ sender, received }) => {
+      const messages = Array.from({ length: crowd }, (_, i) => newMessage({ to: `+1415555${String(2000 + i)}` }));
+      const outcomes = await Promise.all(messages.map((message) => inTime(send(sender, message), patience)));
+      for (const outcome of outcomes) ensure(outcome.outcome === "accepted", `an outcome: expected accepted, got ${JSON.stringify(outcome)}`);
+      const ids = outcomes.flatMap((outcome) => ("messageId" in outcome ? [outcome.messageId] : []));
+      ensure(new Set(ids).size === ids.length, "two messages got the same id");
+      for (const message of messages) {
+        const arrived = received().filter((other) => other.to === message.to);
+        ensure(
+          arrived.length === 1 && arrived[0]?.text === shownBy(sender, message),
+          `a message must arrive once with its own text, it came ${arrived.length} times`,
+        );
+      }
     },
-    {
-      name: `accepts: of ${crowd} concurrent messages each arrives once, under its own id`,
-      run: (subject) =>
-        onBench(subject, "accepts", async ({ sender, received }) => {
-          const messages = Array.from({ length: crowd }, (_, i) => newMessage({ to: `+1415555${String(2000 + i)}` }));
-          const outcomes = await Promise.all(messages.map((message) => inTime(send(sender, message), patience)));
-          for (const outcome of outcomes) ensure(outcome.outcome === "accepted", `an outcome: expected accepted, got ${JSON.stringify(outcome)}`);
-          const ids = outcomes.flatMap((outcome) => ("messageId" in outcome ? [outcome.messageId] : []));
-          ensure(new Set(ids).size === ids.length, "two messages got the same id");
-          for (const message of messages) {
-            const arrived = received().filter((other) => other.to === message.to);
-            ensure(
-              arrived.length === 1 && arrived[0]?.text === shownBy(sender, message),
-              `a message must arrive once with its own text, it came ${arrived.length} times`,
-            );
-          }
-        }),
+    "accepts: a message that times out before it starts has a true outcome: rejected only if it was not handed over, accepted only if it was": async ({
+      sender,
+      received,
+    }) => {
+      const late = newMessage({ to: "+14155551999" });
+      const outcome = await inTime(sender.send(late, { signal: AbortSignal.abort(), deadline: Date.now() - 1, timeLeft: 0 }), patience);
+      ensureOutcome(outcome, late);
+      const next = newMessage();
+      await inTime(send(sender, next), patience);
+      const arrived = received().some(({ to }) => to === late.to);
+      ensure(!arrived || outcome.outcome !== "rejected", "a message reported as rejected was handed over");
+      ensure(outcome.outcome !== "accepted" || arrived, "a message reported as accepted was not handed over");
     },
-    {
-      name: "accepts: a message that times out before it starts has a true outcome: rejected only if it was not handed over, accepted only if it was",
-      run: (subject) =>
-        onBench(subject, "accepts", async ({ sender, received }) => {
-          const late = newMessage({ to: "+14155551999" });
-          const outcome = await inTime(sender.send(late, { signal: AbortSignal.abort(), deadline: Date.now() - 1, timeLeft: 0 }), patience);
-          ensureOutcome(outcome, late);
-          const next = newMessage();
-          await inTime(send(sender, next), patience);
-          const arrived = received().some(({ to }) => to === late.to);
-          ensure(!arrived || outcome.outcome !== "rejected", "a message reported as rejected was handed over");
-          ensure(outcome.outcome !== "accepted" || arrived, "a message reported as accepted was not handed over");
-        }),
+    "close: ends the sender without an error, also if called twice": async ({ sender }) => {
+      await inTime(send(sender, newMessage()), patience);
+      await inTime(Promise.resolve(sender.close?.()), patience);
+      await inTime(Promise.resolve(sender.close?.()), patience);
     },
-    {
-      name: "close: ends the sender without an error, also if called twice",
-      run: (subject) =>
-        onBench(subject, "accepts", async ({ sender }) => {
-          await inTime(send(sender, newMessage()), patience);
-          await inTime(Promise.resolve(sender.close?.()), patience);
-          await inTime(Promise.resolve(sender.close?.()), patience);
-        }),
-    },
-  ];
+  };
+  return Object.entries(cases).map(([name, run]) => benchCase(name, "accepts", run));
 }
 
-async function onBench(subject: SenderSubject, behaviour: CarrierBehaviour, run: (bench: SenderBench) => Promise<void>): Promise<void> {
-  const bench = await subject.open(behaviour);
-  try {
-    await run(bench);
-  } finally {
-    await bench.sender.close?.();
-    await bench.close?.();
-  }
+function benchCase(name: string, behaviour: CarrierBehaviour, run: (bench: SenderBench) => Promise<void>): ContractCase<SenderSubject> {
+  return {
+    name,
+    async run(subject) {
+      const bench = await subject.open(behaviour);
+      try {
+        await run(bench);
+      } finally {
+        await bench.sender.close?.();
+        await bench.close?.();
+      }
+    },
+  };
 }
 
 function send(sender: SmsSender, message: CodeMessage): Promise<SendOutcome> {
