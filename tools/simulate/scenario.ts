@@ -121,6 +121,12 @@ const unused = "UZ";
 const busy = "FR";
 const next = "TZ";
 
+const ranges = (country: string, count: number): AttackNumbers => ({ kind: "ranges", country, ranges: count });
+const anywhere = (country: string): AttackNumbers => ({ kind: "country", country });
+
+const rush: Strain = { kind: "rush", country: busy, factor: 30, hours: 1 };
+const newcomers: Strain = { kind: "launch", country: next, share: 0.1 };
+
 /** Default: 24,000 messages, 2,000 per hour. Another half day is counted, in which honest traffic must recover. */
 function attacked(
   name: string,
@@ -164,15 +170,8 @@ export const scenarios = {
     goal: strained,
   }),
 
-  tvAd: story("TV ad", "Thirty times the usual visits of one country, within an hour.", {
-    strain: { kind: "rush", country: busy, factor: 30, hours: 1 },
-    hours: day,
-    goal: strained,
-  }),
-  launch: story("launch", "A new country brings 10 % more visits.", {
-    strain: { kind: "launch", country: next, share: 0.1 },
-    goal: strained,
-  }),
+  tvAd: story("TV ad", "Thirty times the usual visits of one country, within an hour.", { strain: rush, hours: day, goal: strained }),
+  launch: story("launch", "A new country brings 10 % more visits.", { strain: newcomers, goal: strained }),
   lowConversion: story("low conversion", "A quarter fewer visits end verified: 45 to 64 %.", {
     strain: { kind: "low conversion", factor: 0.75 },
     goal: strained,
@@ -189,40 +188,28 @@ export const scenarios = {
   outage: story("carrier outage", "For two hours messages are taken and never arrive.", { strain: { kind: "outage", hours: 2 }, hours: day, goal: strained }),
 
   sequence: attacked("sequence", "Numbers of an unused country, one after the other.", strangers, { numbers: { kind: "sequence", country: unused } }),
-  range: attacked("one range", "One range of 10,000 numbers of an unused country.", strangers, { numbers: { kind: "ranges", country: unused, ranges: 1 } }),
-  ranges: attacked("200 ranges", "200 ranges of an unused country.", strangers, { numbers: { kind: "ranges", country: unused, ranges: 200 } }),
+  range: attacked("one range", "One range of 10,000 numbers of an unused country.", strangers, { numbers: ranges(unused, 1) }),
+  ranges: attacked("200 ranges", "200 ranges of an unused country.", strangers, { numbers: ranges(unused, 200) }),
   operator: attacked("one operator", "Any number of one operator of an unused country.", strangers, { numbers: { kind: "operator", country: unused } }),
-  country: attacked("whole country", "Any number of an unused country.", strangers, { numbers: { kind: "country", country: unused } }),
-  fast: attacked("fast", "20,000 an hour into 200 ranges of an unused country.", strangers, {
-    numbers: { kind: "ranges", country: unused, ranges: 200 },
-    perHour: 20_000,
-  }),
-  drip: attacked("drip", "200 an hour into 200 ranges of an unused country, for five days.", strangers, {
-    numbers: { kind: "ranges", country: unused, ranges: 200 },
-    perHour: 200,
-  }),
-  burst: attacked("burst", "500 requests at a time into 200 ranges of an unused country.", strangers, {
-    numbers: { kind: "ranges", country: unused, ranges: 200 },
-    perHour: "burst",
-  }),
-  retries: attacked("by retries", "Each number of 200 ranges of an unused country four times again.", strangers, {
-    numbers: { kind: "ranges", country: unused, ranges: 200 },
-    retries: 4,
-  }),
+  country: attacked("whole country", "Any number of an unused country.", strangers, { numbers: anywhere(unused) }),
+  fast: attacked("fast", "20,000 an hour into 200 ranges of an unused country.", strangers, { numbers: ranges(unused, 200), perHour: 20_000 }),
+  drip: attacked("drip", "200 an hour into 200 ranges of an unused country, for five days.", strangers, { numbers: ranges(unused, 200), perHour: 200 }),
+  burst: attacked("burst", "500 requests at a time into 200 ranges of an unused country.", strangers, { numbers: ranges(unused, 200), perHour: "burst" }),
+  retries: attacked("by retries", "Each number of 200 ranges of an unused country four times again.", strangers, { numbers: ranges(unused, 200), retries: 4 }),
   typed10: attacked("10 % typed", "The attacker types every tenth code, of any number of an unused country.", strangers, {
-    numbers: { kind: "country", country: unused },
+    numbers: anywhere(unused),
     typed: 0.1,
   }),
   typed30: attacked("30 % typed", "The attacker types three of ten codes, of ten ranges of an unused country.", manyStrangers, {
-    numbers: { kind: "ranges", country: unused, ranges: 10 },
+    numbers: ranges(unused, 10),
     typed: 0.3,
   }),
   typed60: attacked("60 % typed", "The attacker types six of ten codes, of ten ranges of an unused country.", manyStrangers, {
-    numbers: { kind: "ranges", country: unused, ranges: 10 },
+    numbers: ranges(unused, 10),
     typed: 0.6,
   }),
   flagAbused: attacked("flag abused", "200 ranges of an unused country, each said to be a returning user.", strangers, {
-    numbers: { kind: "ranges", country: unused, ranges: 200 },
+    numbers: ranges(unused, 200),
     claimsReturning: true,
   }),
   fortyCountries: attacked("forty countries", "Any number of forty unused countries at once.", manyStrangers, {
@@ -235,33 +222,22 @@ export const scenarios = {
   sequenceBusy: attacked("sequence, busy country", "Numbers of a busy country, one after the other.", crowded, {
     numbers: { kind: "sequence", country: busy },
   }),
-  rangeBusy: attacked("one range, busy country", "One range of 10,000 numbers.", crowded, { numbers: { kind: "ranges", country: busy, ranges: 1 } }),
-  rangesBusy: attacked("200 ranges, busy country", "200 ranges, from the country's own networks.", crowded, {
-    numbers: { kind: "ranges", country: busy, ranges: 200 },
-  }),
-  burstBusy: attacked("burst, busy country", "500 requests at a time into 200 ranges.", crowded, {
-    numbers: { kind: "ranges", country: busy, ranges: 200 },
-    perHour: "burst",
-  }),
-  retriesBusy: attacked("by retries, busy country", "Each number of 200 ranges four times again.", crowded, {
-    numbers: { kind: "ranges", country: busy, ranges: 200 },
-    retries: 4,
-  }),
-  typedBusy: attacked("10 % typed, busy country", "The attacker types every tenth code, of 200 ranges.", strained, {
-    numbers: { kind: "ranges", country: busy, ranges: 200 },
-    typed: 0.1,
-  }),
+  rangeBusy: attacked("one range, busy country", "One range of 10,000 numbers.", crowded, { numbers: ranges(busy, 1) }),
+  rangesBusy: attacked("200 ranges, busy country", "200 ranges, from the country's own networks.", crowded, { numbers: ranges(busy, 200) }),
+  burstBusy: attacked("burst, busy country", "500 requests at a time into 200 ranges.", crowded, { numbers: ranges(busy, 200), perHour: "burst" }),
+  retriesBusy: attacked("by retries, busy country", "Each number of 200 ranges four times again.", crowded, { numbers: ranges(busy, 200), retries: 4 }),
+  typedBusy: attacked("10 % typed, busy country", "The attacker types every tenth code, of 200 ranges.", strained, { numbers: ranges(busy, 200), typed: 0.1 }),
   operatorBusy: attacked("one operator, busy country", "Any number of one operator, from data centres.", crowded, {
     numbers: { kind: "operator", country: busy },
     from: "hosting",
   }),
   worldProxies: attacked("world proxies", "Any number of a busy country, each request from another address of the world.", crowded, {
-    numbers: { kind: "country", country: busy },
+    numbers: anywhere(busy),
     from: "world",
   }),
 
   hostileTenant: attacked("hostile tenant", "Another customer of the installation attacks a busy country.", peaceful, {
-    numbers: { kind: "country", country: busy },
+    numbers: anywhere(busy),
     otherCustomer: true,
   }),
   bombing: attacked("bombing", "One number of a busy country, again and again.", strangers, { numbers: { kind: "one", country: busy }, from: "world" }),
@@ -269,22 +245,19 @@ export const scenarios = {
     "lock-out",
     "The attacker shares the few addresses of a country's mobile operators with their people.",
     strained,
-    { numbers: { kind: "ranges", country: unused, ranges: 200 }, from: { mobile: busy } },
+    { numbers: ranges(unused, 200), from: { mobile: busy } },
     { strain: { kind: "carrier NAT", country: busy, addresses: 4 } },
   ),
 
   /** Known to be undetectable with only the facts of create; the spend ceiling is the last line of defence. */
   countryBusy: attacked("whole country from within", "Any number of a busy country, from its own networks: known to get through to a part.", undefined, {
-    numbers: { kind: "country", country: busy },
+    numbers: anywhere(busy),
   }),
   typedManyRanges: attacked(
     "60 % typed, 200 ranges",
     "The attacker holds numbers in 200 ranges and types six of ten codes: known to get through to a part.",
     undefined,
-    {
-      numbers: { kind: "ranges", country: unused, ranges: 200 },
-      typed: 0.6,
-    },
+    { numbers: ranges(unused, 200), typed: 0.6 },
   ),
 
   reportedPeace: story("deliveries, confirmed", "Codes of another server, which confirms them at once.", { ...reported, hours: 4 * day, goal: calm }),
@@ -295,47 +268,26 @@ export const scenarios = {
     goal: calm,
   }),
 
-  latePeace500: story("late, 500 a day", "Late confirmations, low traffic.", {
-    ...late,
-    visitsPerDay: 500,
-    hours: 14 * day,
-    goal: calm,
-  }),
+  latePeace500: story("late, 500 a day", "Late confirmations, low traffic.", { ...late, visitsPerDay: 500, hours: 14 * day, goal: calm }),
   latePeace5000: story("late, 5,000 a day", "Confirmations come 1 to 20 hours after the code was entered.", { ...late, hours: 4 * day, goal: calm }),
   latePeace50000: story("late, 50,000 a day", "Late confirmations, high traffic.", { ...late, visitsPerDay: 50_000, goal: calm }),
   lateColdStart: story("late, cold start", "The first four days, with late confirmations.", { ...late, warmUpDays: 0, hours: 4 * day, goal: calm }),
   lateTvAd: story("late, TV ad", "Thirty times the usual visits of one country, with late confirmations.", {
     ...late,
-    strain: { kind: "rush", country: busy, factor: 30, hours: 1 },
+    strain: rush,
     hours: day,
     goal: strained,
   }),
-  lateLaunch: story("late, launch", "A new country brings 10 % more visits, with late confirmations.", {
-    ...late,
-    strain: { kind: "launch", country: next, share: 0.1 },
-    hours: 4 * day,
-  }),
-  lateUnused: attacked(
-    "late, unused country",
-    "Any number of an unused country, with late confirmations.",
-    pumped,
-    { numbers: { kind: "country", country: unused } },
-    late,
-  ),
+  lateLaunch: story("late, launch", "A new country brings 10 % more visits, with late confirmations.", { ...late, strain: newcomers, hours: 4 * day }),
+  lateUnused: attacked("late, unused country", "Any number of an unused country, with late confirmations.", pumped, { numbers: anywhere(unused) }, late),
   lateTyped: attacked(
     "late, 60 % typed",
     "The attacker types six of ten codes, of ten ranges of an unused country, with late confirmations.",
     pumped,
-    { numbers: { kind: "ranges", country: unused, ranges: 10 }, typed: 0.6 },
+    { numbers: ranges(unused, 10), typed: 0.6 },
     late,
   ),
-  lateBusy: attacked(
-    "late, busy country",
-    "200 ranges of a busy country, with late confirmations.",
-    pumpedBusy,
-    { numbers: { kind: "ranges", country: busy, ranges: 200 } },
-    late,
-  ),
+  lateBusy: attacked("late, busy country", "200 ranges of a busy country, with late confirmations.", pumpedBusy, { numbers: ranges(busy, 200) }, late),
 
   unknownPeace500: story("unknown, 500 a day", "No confirmation ever comes, low traffic.", { ...unknown, visitsPerDay: 500, hours: 14 * day, goal: calm }),
   unknownPeace5000: story("unknown, 5,000 a day", "No confirmation ever comes.", { ...unknown, hours: 4 * day, goal: calm }),
@@ -354,15 +306,11 @@ export const scenarios = {
   }),
   unknownTvAd: story("unknown, TV ad", "Thirty times the usual visits of one country, without confirmations.", {
     ...unknown,
-    strain: { kind: "rush", country: busy, factor: 30, hours: 1 },
+    strain: rush,
     hours: day,
     goal: strained,
   }),
-  unknownLaunch: story("unknown, launch", "A new country brings 10 % more visits, without confirmations.", {
-    ...unknown,
-    strain: { kind: "launch", country: next, share: 0.1 },
-    hours: 7 * day,
-  }),
+  unknownLaunch: story("unknown, launch", "A new country brings 10 % more visits, without confirmations.", { ...unknown, strain: newcomers, hours: 7 * day }),
   unknownNat: story("unknown, carrier NAT", "All mobile people of the busiest country have always come from one address, 350 a day.", {
     ...unknown,
     strain: { kind: "carrier NAT", country: "IN", addresses: 1, always: true },
@@ -372,20 +320,8 @@ export const scenarios = {
     ...unknown,
     strain: { kind: "carrier NAT", country: "IN", addresses: 1 },
   }),
-  unknownUnused: attacked(
-    "unknown, unused country",
-    "Any number of an unused country, without confirmations.",
-    pumped,
-    { numbers: { kind: "country", country: unused } },
-    unknown,
-  ),
-  unknownRanges: attacked(
-    "unknown, 200 ranges",
-    "200 ranges of an unused country, without confirmations.",
-    pumped,
-    { numbers: { kind: "ranges", country: unused, ranges: 200 } },
-    unknown,
-  ),
+  unknownUnused: attacked("unknown, unused country", "Any number of an unused country, without confirmations.", pumped, { numbers: anywhere(unused) }, unknown),
+  unknownRanges: attacked("unknown, 200 ranges", "200 ranges of an unused country, without confirmations.", pumped, { numbers: ranges(unused, 200) }, unknown),
   unknownCountries: attacked(
     "unknown, forty countries",
     "Any number of forty unused countries at once, without confirmations.",
@@ -397,14 +333,14 @@ export const scenarios = {
     "unknown, busy country",
     "Any number of a busy country, from its own networks, without confirmations.",
     pumpedBusy,
-    { numbers: { kind: "country", country: busy } },
+    { numbers: anywhere(busy) },
     unknown,
   ),
   unknownRangesBusy: attacked(
     "unknown, 200 ranges, busy",
     "200 ranges of a busy country, without confirmations.",
     pumpedBusy,
-    { numbers: { kind: "ranges", country: busy, ranges: 200 } },
+    { numbers: ranges(busy, 200) },
     unknown,
   ),
   unknownRamp: attacked(
