@@ -12,21 +12,12 @@ import css from "./page/style.css?raw";
 import verify from "./page/verify.js?raw";
 import words from "./page/words.js?raw";
 
-const script = "text/javascript; charset=utf-8";
+const scripts = { api, copy, explain, history, json, lookup, main, phone, verify, words };
 
 /** The page's files by path. Their text is in the bundle, so the installed package needs no separate files. */
 export const assets: ReadonlyMap<string, { readonly type: string; readonly text: string }> = new Map([
   ["/", { type: "text/html; charset=utf-8", text: html }],
   ["/page/style.css", { type: "text/css; charset=utf-8", text: css }],
   ["/page/icon.svg", { type: "image/svg+xml", text: icon }],
-  ["/page/api.js", { type: script, text: api }],
-  ["/page/copy.js", { type: script, text: copy }],
-  ["/page/explain.js", { type: script, text: explain }],
-  ["/page/history.js", { type: script, text: history }],
-  ["/page/json.js", { type: script, text: json }],
-  ["/page/lookup.js", { type: script, text: lookup }],
-  ["/page/main.js", { type: script, text: main }],
-  ["/page/phone.js", { type: script, text: phone }],
-  ["/page/verify.js", { type: script, text: verify }],
-  ["/page/words.js", { type: script, text: words }],
+  ...Object.entries(scripts).map(([name, text]) => [`/page/${name}.js`, { type: "text/javascript; charset=utf-8", text }] as const),
 ]);
