@@ -1,3 +1,4 @@
+import type { Verifier } from "../create-verifier.js";
 import type { Finding } from "../operations/diagnose.js";
 import { parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
@@ -33,7 +34,10 @@ export function readDoctorSettings(args: readonly string[], env: Environment): D
  * @returns The exit code: 1 if there is an error, else 0. Clients that the module opened are still open.
  */
 export async function runDoctor({ module, place, production, json }: DoctorSettings, { out, err }: DevOutput): Promise<number> {
-  const findings = await findingsOf(production, () => verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`)));
+  const findings = await findingsOf(
+    production,
+    verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`), ["diagnose"]),
+  );
   const faults = findings.filter(({ level }) => level === "fault");
   const ok = faults.length === 0;
   if (json) out(`${JSON.stringify({ ok, findings })}\n`);
@@ -41,11 +45,9 @@ export async function runDoctor({ module, place, production, json }: DoctorSetti
   return ok ? 0 : 1;
 }
 
-async function findingsOf(production: boolean, open: () => ReturnType<typeof verifierOf>): Promise<readonly Finding[]> {
+async function findingsOf(production: boolean, opening: Promise<Verifier>): Promise<readonly Finding[]> {
   try {
-    const verifier = await open();
-    if (verifier.diagnose === undefined)
-      throw new Error("the verifier is of a version of phoneproof that this command cannot use: install the same version in both places");
+    const verifier = await opening;
     const findings = await verifier.diagnose({ production });
     await verifier.close();
     return findings;

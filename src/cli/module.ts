@@ -7,9 +7,6 @@ import type { Store } from "../ports/store.js";
 import type { Place } from "./settings.js";
 import { openPlace } from "./store.js";
 
-/** What the commands use of a module's verifier. It may come from another copy of this package. */
-export type ExportedVerifier = Pick<Verifier, "flush" | "close"> & Partial<Verifier>;
-
 /** The export of a module that leaves its store to the command: `({ store }) => createVerifier({ store, … })`. */
 type Build = (parts: { readonly store: Store }) => unknown;
 
@@ -17,9 +14,15 @@ type Build = (parts: { readonly store: Store }) => unknown;
  * The verifier that the module exports as `verifier` or by default, directly or as a promise. An exported function is
  * called with the store that `place` names. `warn` gets a line if there is no file.
  *
+ * @param needs What must be there besides `flush` and `close`: the verifier may be of another version of this package.
  * @throws Error that names the fix.
  */
-export async function verifierOf(module: string, place: Place | undefined, warn: (line: string) => void): Promise<ExportedVerifier> {
+export async function verifierOf(
+  module: string,
+  place: Place | undefined,
+  warn: (line: string) => void,
+  needs: readonly (keyof Verifier)[] = [],
+): Promise<Verifier> {
   const path = resolve(module);
   const exported = await exportsOf(path);
   // A CommonJS module's exports are the default export and may contain a `default` of their own.
@@ -38,6 +41,8 @@ export async function verifierOf(module: string, place: Place | undefined, warn:
   const verifier = found ?? (build && (await built(build, place, warn, path)));
   if (!isVerifier(verifier))
     throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
+  if (needs.some((name) => verifier[name] === undefined))
+    throw new Error("the verifier is of a version of phoneproof that this command cannot use: install the same version in both places");
   return verifier;
 }
 
@@ -105,7 +110,7 @@ function wordsOf(error: unknown): string {
   return [`${name}: ${what}`, ...(place === undefined ? [] : [`    in ${place}`]), ...frames].join("\n");
 }
 
-function isVerifier(value: unknown): value is ExportedVerifier {
+function isVerifier(value: unknown): value is Verifier {
   const { flush, close } = (value ?? {}) as Record<string, unknown>;
   return typeof flush === "function" && typeof close === "function";
 }

@@ -1,7 +1,8 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import type { Verifier } from "../create-verifier.js";
 import { integer, parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
-import { type ExportedVerifier, verifierOf } from "./module.js";
+import { verifierOf } from "./module.js";
 import { type Place, readPlace } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
@@ -41,7 +42,7 @@ export function readWorkerSettings(args: readonly string[], env: Environment): W
  * verifier. Clients that the module opened are still open.
  */
 export async function runWorker({ module, place, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
-  let verifier: ExportedVerifier;
+  let verifier: Verifier;
   try {
     verifier = await verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`));
   } catch (error) {
@@ -65,7 +66,7 @@ export async function runWorker({ module, place, interval, once }: WorkerSetting
 }
 
 /** The timer between two searches keeps the process alive. */
-async function flushEvery(interval: number, verifier: ExportedVerifier, err: DevOutput["err"], stop: AbortSignal): Promise<void> {
+async function flushEvery(interval: number, verifier: Verifier, err: DevOutput["err"], stop: AbortSignal): Promise<void> {
   while (!stop.aborted) {
     await verifier.flush().catch((error: Error) => err(`phoneproof: the search for due callbacks failed and will be retried: ${error.message}\n`));
     await sleep(interval * 1000, undefined, { signal: stop }).catch(() => undefined);

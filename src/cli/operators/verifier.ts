@@ -9,7 +9,8 @@ import { openPlace } from "../store.js";
 import type { OperatorSettings } from "./settings.js";
 
 /** What the operators' commands use of a verifier. */
-export type AskedVerifier = Pick<Verifier, "history" | "refusals" | "unlock" | "erase" | "stats">;
+const asked = ["history", "refusals", "unlock", "erase", "stats"] as const;
+export type AskedVerifier = Pick<Verifier, (typeof asked)[number]>;
 
 export interface Opened {
   readonly verifier: AskedVerifier;
@@ -23,8 +24,7 @@ export async function openVerifier(settings: OperatorSettings, warn: (line: stri
   const { module, place, customer } = settings;
   const named = customer === undefined ? {} : { customer_uuid: customer };
   if (module !== undefined) {
-    const verifier = await verifierOf(module, place, warn);
-    if (!isAsked(verifier)) throw new Error("the verifier is of a version of phoneproof that this command cannot use: install the same version in both places");
+    const verifier = await verifierOf(module, place, warn, asked);
     return { verifier, customer: named, close: () => verifier.close() };
   }
   // SQLite would create it, and nothing would be known of anyone.
@@ -75,8 +75,4 @@ async function verifierOver(
   });
   const policy = stored?.policy;
   return createVerifier({ ...options, customers: [{ customer_uuid, keys: [generateApiKey().key], ...(policy !== undefined && { policy }) }] });
-}
-
-function isAsked(verifier: Partial<AskedVerifier>): verifier is AskedVerifier {
-  return [verifier.history, verifier.refusals, verifier.unlock, verifier.erase, verifier.stats].every((call) => call !== undefined);
 }

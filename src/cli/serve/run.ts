@@ -4,7 +4,7 @@ import { nodeHandler } from "../../../adapters/http/node.js";
 import type { Verifier } from "../../create-verifier.js";
 import { hooks } from "../../hooks/index.js";
 import { listen, listenError, urlOf } from "../listen.js";
-import { type ExportedVerifier, hooksOf, verifierOf } from "../module.js";
+import { hooksOf, verifierOf } from "../module.js";
 import type { DevOutput } from "../start.js";
 import { type Connections, followConnections } from "./connections.js";
 import { createHealth } from "./health.js";
@@ -76,8 +76,7 @@ interface Service {
 
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
 async function prepare({ module, place, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
-  const verifier = await verifierOf(module, place, warn);
-  if (!isServed(verifier)) throw new Error("the verifier is of a version of phoneproof that this command cannot use: install the same version in both places");
+  const verifier = await verifierOf(module, place, warn, ["http", "verifications", "ping", "receipts", "metricsHandler"]);
   const health = createHealth(
     (options) => verifier.ping(options),
     (ok, fault) => tell({ type: "store", ok, ...(fault !== undefined && { fault }) }),
@@ -95,11 +94,6 @@ async function prepare({ module, place, wires, metricsPort }: ServeSettings, tel
 function metricsListener(verifier: Verifier): Listener {
   const server = limitedServer(nodeHandler(verifier.metricsHandler));
   return { server, connections: followConnections(server) };
-}
-
-function isServed(verifier: ExportedVerifier): verifier is Verifier {
-  const { http, verifications, ping, receipts, metricsHandler } = verifier;
-  return http !== undefined && verifications !== undefined && ping !== undefined && receipts !== undefined && metricsHandler !== undefined;
 }
 
 async function open({ server }: Listener, host: string, port: number, option: string): Promise<number> {
