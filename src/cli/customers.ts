@@ -2,6 +2,7 @@ import type { CustomersOfStore } from "../access/customers/customers.js";
 import { createVerifier } from "../create-verifier.js";
 import { integer, parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
+import { quietOptions } from "./quiet.js";
 import { namesPlace, type Place, placeNames, readPlace } from "./settings.js";
 import type { DevOutput } from "./start.js";
 import { type OpenStore, openPlace } from "./store.js";
@@ -109,18 +110,10 @@ export async function runCustomers({ place, secret, json, run }: CustomersSettin
   try {
     opened = await openPlace(place, () => undefined);
     const { customers } = createVerifier({
-      store: opened.store,
-      // Never sends. Policies with a spend ceiling are checked against the real sender when your verifier reads them.
-      sender: { send: async () => ({ outcome: "rejected", reason: "this command sends nothing" }), plan: () => undefined },
+      // Policies with a spend ceiling are checked against the real sender when your verifier reads them.
+      ...quietOptions(opened.store, (line) => err(`phoneproof: ${line}\n`)),
       secret,
-      countries: "all",
       customers: "store",
-      callbacks: { worker: false },
-      logger: {
-        info() {},
-        warn: (_, message) => err(`phoneproof: ${message}\n`),
-        error: ({ err: cause }, message) => err(`phoneproof: ${message}: ${(cause as Error)?.message}\n`),
-      },
     });
     const result = await run(customers);
     for (const one of [result].flat()) out(json ? `${JSON.stringify(one)}\n` : inLines(one));

@@ -5,6 +5,7 @@ import type { VerifierOptions } from "../../options/types.js";
 import type { Store } from "../../ports/store.js";
 import { knownIdentity } from "../identity.js";
 import { verifierOf } from "../module.js";
+import { quietOptions } from "../quiet.js";
 import { openPlace } from "../store.js";
 import type { OperatorSettings } from "./settings.js";
 
@@ -48,25 +49,14 @@ export async function openVerifier(settings: OperatorSettings, warn: (line: stri
   }
 }
 
-/** Never sends. A customer that the store keeps has its own policy, also while it is suspended. */
+/** A customer that the store keeps has its own policy, also while it is suspended. */
 async function verifierOver(
   store: Store,
   keys: Pick<VerifierOptions, "secret" | "pepper">,
   customer_uuid: string | undefined,
   warn: (line: string) => void,
 ): Promise<Verifier> {
-  const options: VerifierOptions = {
-    ...keys,
-    store,
-    sender: { send: async () => ({ outcome: "rejected", reason: "this command sends nothing" }), plan: () => undefined },
-    countries: "all",
-    callbacks: { worker: false },
-    logger: {
-      info() {},
-      warn: (_, message) => warn(message),
-      error: ({ err: cause }, message) => warn(`${message}: ${(cause as Error | undefined)?.message}`),
-    },
-  };
+  const options = { ...keys, ...quietOptions(store, warn) };
   if (customer_uuid === undefined) return createVerifier(options);
   const { customers } = createVerifier({ ...options, customers: "store" });
   const stored = await customers.get({ customer_uuid }).catch((error: { readonly code?: string }) => {
