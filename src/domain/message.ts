@@ -191,3 +191,9 @@ function writtenTo(template: MessageTemplate, code: string, recipient: Recipient
     return undefined;
   }
 }
+
+/** Hides the code in what a carrier answered. In a message without a code of its own, any number may be one. */
+export function withoutCode(answer: string, { code, text }: { readonly code: string; readonly text: string }): string {
+  const codes = code === "" ? (text.match(/\d{4,}/g) ?? []) : [code];
+  return codes.reduce((hidden, one) => hidden.replaceAll(one, "******"), answer);
+}

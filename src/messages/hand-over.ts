@@ -6,6 +6,7 @@ import { retryInBackground } from "../core/retry-in-background.js";
 import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";
 import { givenBack, type SumClaim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
+import { withoutCode } from "../domain/message.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
 import { type Ceiling, ceilingsOf, parsePrice, spendCorrection } from "../domain/spend.js";
@@ -299,8 +300,5 @@ function outcomeOf(answer: unknown): SendResult | undefined {
 function reasonOf(answer: unknown, message: CodeMessage): string {
   const { reason, message: text } = propertiesOf(answer);
   const given = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
-  // In a text without a code of its own, any number may be one.
-  const codes = message.code === "" ? (message.text.match(/\d{4,}/g) ?? []) : [message.code];
-  const coded = codes.reduce((text, code) => text.replaceAll(code, "******"), given);
-  return coded.slice(0, 500).replaceAll(message.to.slice(1), maskNumber(message.to).slice(1));
+  return withoutCode(given, message).slice(0, 500).replaceAll(message.to.slice(1), maskNumber(message.to).slice(1));
 }

@@ -1,5 +1,6 @@
 import { afterTurn } from "../core/deadline.js";
 import { propertiesOf } from "../core/properties-of.js";
+import { withoutCode } from "../domain/message.js";
 import { noOutcome } from "../domain/send.js";
 import type { Clock } from "../ports/clock.js";
 import type { CodeMessage, SendContext, SmsSender } from "../ports/sms-sender.js";
@@ -36,13 +37,10 @@ export function tryRoute(sender: SmsSender, message: CodeMessage, { signal, dead
     };
     const cancel = afterTurn(clock, timeLeft, stop);
     signal.addEventListener("abort", stop, { once: true });
-    const failed = (error: unknown) =>
-      finish(discreet({ outcome: propertiesOf(error).outcome === "rejected" ? "rejected" : "unknown", reason: words(error) }, message));
-    try {
-      sender.send(message, { signal: abort.signal, deadline, timeLeft }).then((answer) => finish(discreet(judge(answer), message)), failed);
-    } catch (error) {
-      failed(error);
-    }
+    const attempt = async () => judge(await sender.send(message, { signal: abort.signal, deadline, timeLeft }));
+    attempt()
+      .catch((error: unknown): TryResult => ({ outcome: propertiesOf(error).outcome === "rejected" ? "rejected" : "unknown", reason: words(error) }))
+      .then((result) => finish(discreet(result, message)));
   });
 }
 
@@ -68,6 +66,6 @@ function words(value: unknown): string {
 }
 
 /** Removes the code and the number from the reason. */
-function discreet(result: TryResult, { code, to }: CodeMessage): TryResult {
-  return result.reason === undefined ? result : { ...result, reason: result.reason.replaceAll(code, "******").replaceAll(to.replace("+", ""), "…") };
+function discreet(result: TryResult, message: CodeMessage): TryResult {
+  return result.reason === undefined ? result : { ...result, reason: withoutCode(result.reason, message).replaceAll(message.to.replace("+", ""), "…") };
 }

@@ -1,3 +1,4 @@
+import assert from "node:assert/strict";
 import fc from "fast-check";
 import { describe, expect, it, vi } from "vitest";
 import type { CodeMessage, Feedback, SendContext, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
@@ -263,6 +264,18 @@ describe("failover", () => {
   it("says what the last route said when all reject, without the code or the number", async () => {
     const { sms, clock } = set([route("a", double({ outcome: "rejected", reason: "493817 to +14155552671 refused" }))]);
     expect(await sms.send(first(), clocked(clock))).toMatchObject({ outcome: "rejected", route: "a", reason: "****** to +… refused" });
+  });
+
+  it("of a message without a code, hides the numbers in its text alone", async () => {
+    const { sms, clock } = set([route("a", double({ outcome: "rejected", reason: "busy with 2468" }))]);
+    const notice = first({ code: "", text: "Your order 2468 is ready" });
+    expect(await sms.send(notice, clocked(clock))).toMatchObject({ outcome: "rejected", reason: "busy with ******" });
+  });
+
+  it("counts an answer that cannot be read as unknown", async () => {
+    const unreadable = () => Object.defineProperty({}, "outcome", { get: () => assert.fail("unreadable") });
+    const { sms, clock } = set([route("a", double(unreadable))]);
+    expect(await sms.send(first(), clocked(clock))).toMatchObject({ outcome: "unknown", reason: "unreadable" });
   });
 });
 
