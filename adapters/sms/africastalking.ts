@@ -4,7 +4,7 @@ import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-error.js";
 import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
-import { badSignature, bodyForm, malformed, openUrlSecret, readReport, type StatusWords } from "./kit/report.js";
+import { badSignature, bodyForm, malformed, openUrlSecret, readReport, statusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface AfricasTalkingSenderOptions extends CarrierOptions<string> {
@@ -74,16 +74,12 @@ export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsS
   });
 }
 
-const words: StatusWords = new Map([
-  ["sent", "submitted"],
-  ["submitted", "in_transit"],
-  ["buffered", "in_transit"],
-  ["success", "delivered"],
-  ["rejected", "undeliverable"],
-  ["failed", "undeliverable"],
-  ["absentsubscriber", "undeliverable"],
-  ["expired", "undeliverable"],
-]);
+const words = statusWords({
+  submitted: ["sent"],
+  in_transit: ["submitted", "buffered"],
+  delivered: ["success"],
+  undeliverable: ["rejected", "failed", "absentsubscriber", "expired"],
+});
 
 /**
  * Reads Africa's Talking's delivery reports ("Delivery reports", docs.africastalking.com/sms/notifications): a form

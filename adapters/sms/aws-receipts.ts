@@ -2,34 +2,27 @@ import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js"
 import { parseJson, pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { Fetch } from "../kit/transport.js";
-import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords } from "./kit/report.js";
+import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords, statusWords } from "./kit/report.js";
 import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sns.js";
 
 /** The `Context` key under which the sender puts our reference; events repeat it. */
 export const contextKey = "phoneproof";
 
-const textWords = [
-  ["text_queued", "submitted"],
-  ["text_pending", "in_transit"],
-  ["text_sent", "in_transit"],
-  ["text_successful", "in_transit"],
-  ["text_delivered", "delivered"],
-  ["text_invalid", "undeliverable"],
-  ["text_invalid_message", "undeliverable"],
-  ["text_unreachable", "undeliverable"],
-  ["text_carrier_unreachable", "undeliverable"],
-  ["text_blocked", "undeliverable"],
-  ["text_carrier_blocked", "undeliverable"],
-  ["text_protect_blocked", "undeliverable"],
-  ["text_spam", "undeliverable"],
-  ["text_ttl_expired", "undeliverable"],
-  ["text_unknown", "unknown"],
-] as const;
+const textWords = statusWords({
+  submitted: ["text_queued"],
+  in_transit: ["text_pending", "text_sent", "text_successful"],
+  delivered: ["text_delivered"],
+  undeliverable: [
+    ...["text_invalid", "text_invalid_message", "text_unreachable", "text_carrier_unreachable", "text_blocked"],
+    ...["text_carrier_blocked", "text_protect_blocked", "text_spam", "text_ttl_expired"],
+  ],
+  unknown: ["text_unknown"],
+});
 
 /** RCS uses the same words, and more: a message that was read arrived. */
 const words: StatusWords = new Map([
   ...textWords,
-  ...textWords.map(([word, status]) => [word.replace("text_", "rcs_"), status] as const),
+  ...[...textWords].map(([word, status]) => [word.replace("text_", "rcs_"), status] as const),
   ["rcs_read", "delivered"],
 ]);
 

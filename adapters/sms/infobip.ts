@@ -5,7 +5,7 @@ import { onlyOptions, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
-import { bodyJson, isoTime, malformed, readReports, type StatusWords } from "./kit/report.js";
+import { bodyJson, isoTime, malformed, readReports, statusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface InfobipSenderOptions extends CarrierOptions {
@@ -88,13 +88,11 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
   });
 }
 
-const words: StatusWords = new Map([
-  ["pending", "in_transit"],
-  ["delivered", "delivered"],
-  ["undeliverable", "undeliverable"],
-  ["expired", "undeliverable"],
-  ["rejected", "undeliverable"],
-]);
+const words = statusWords({
+  in_transit: ["pending"],
+  delivered: ["delivered"],
+  undeliverable: ["undeliverable", "expired", "rejected"],
+});
 
 /** "Intermediate": these have the name of a final group, but another report follows. */
 const intermediate = new Set(["DELIVERED_TO_OPERATOR"]);

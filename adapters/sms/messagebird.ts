@@ -5,7 +5,7 @@ import { onlyOptions, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
-import { badSignature, expired, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { badSignature, expired, isoTime, malformed, openSecrets, readReport, statusWords } from "./kit/report.js";
 import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
 import type { Variables } from "./kit/variables.js";
 
@@ -58,14 +58,12 @@ export function messageBirdSender(options: MessageBirdSenderOptions): SmsSender 
   });
 }
 
-const words: StatusWords = new Map([
-  ["scheduled", "submitted"],
-  ["buffered", "in_transit"],
-  ["sent", "in_transit"],
-  ["delivered", "delivered"],
-  ["expired", "undeliverable"],
-  ["delivery_failed", "undeliverable"],
-]);
+const words = statusWords({
+  submitted: ["scheduled"],
+  in_transit: ["buffered", "sent"],
+  delivered: ["delivered"],
+  undeliverable: ["expired", "delivery_failed"],
+});
 
 /** Seconds of clock skew allowed, as in MessageBird's own library. */
 const skew = 5;

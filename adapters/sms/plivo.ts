@@ -6,7 +6,7 @@ import { onlyOptions, requireText } from "../kit/option-error.js";
 import { basicAuth, digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
-import { badSignature, bodyForm, isoTime, malformed, openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { badSignature, bodyForm, isoTime, malformed, openSecrets, readReport, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
 import type { Variables } from "./kit/variables.js";
 
@@ -81,15 +81,12 @@ export function plivoSender(options: PlivoSenderOptions): SmsSender {
   });
 }
 
-const words: StatusWords = new Map([
-  ["queued", "submitted"],
-  ["sent", "in_transit"],
-  ["delivered", "delivered"],
-  ["read", "delivered"],
-  ["undelivered", "undeliverable"],
-  ["failed", "undeliverable"],
-  ["rejected", "undeliverable"],
-]);
+const words = statusWords({
+  submitted: ["queued"],
+  in_transit: ["sent"],
+  delivered: ["delivered", "read"],
+  undeliverable: ["undelivered", "failed", "rejected"],
+});
 
 /**
  * Reads Plivo's message callbacks ("Signature validation", plivo.com/docs/messaging/concepts/signature-validation and

@@ -5,7 +5,7 @@ import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
-import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
+import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
 import type { Variables } from "./kit/variables.js";
 
@@ -75,18 +75,13 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
   });
 }
 
-const words: StatusWords = new Map([
-  ["queued", "submitted"],
-  ["dispatched", "in_transit"],
-  ["delivered", "delivered"],
-  ["aborted", "undeliverable"],
-  ["cancelled", "undeliverable"],
-  ["rejected", "undeliverable"],
-  ["deleted", "undeliverable"],
-  ["failed", "undeliverable"],
-  ["expired", "undeliverable"],
-  ["unknown", "unknown"],
-]);
+const words = statusWords({
+  submitted: ["queued"],
+  in_transit: ["dispatched"],
+  delivered: ["delivered"],
+  undeliverable: ["aborted", "cancelled", "rejected", "deleted", "failed", "expired"],
+  unknown: ["unknown"],
+});
 
 /**
  * Reads Sinch's delivery reports of type `recipient_delivery_report_sms` ("Webhooks" and "Delivery reports",

@@ -6,7 +6,7 @@ import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { carrierSender, type FixedOptions, fixedOptions } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
-import { badSignature, bodyJson, expired, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
+import { badSignature, bodyJson, expired, isStale, openSecrets, openTolerance, readReport, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
 import type { Variables } from "./kit/variables.js";
 
@@ -97,13 +97,11 @@ function refused(code: string | undefined): SendOutcome {
   return rejected.outcome === "rejected" && code !== undefined && notOnTelegram.has(code) ? { ...rejected, unreachable: true } : rejected;
 }
 
-const words: StatusWords = new Map([
-  ["sent", "in_transit"],
-  ["delivered", "delivered"],
-  ["read", "delivered"],
-  ["expired", "undeliverable"],
-  ["revoked", "undeliverable"],
-]);
+const words = statusWords({
+  in_transit: ["sent"],
+  delivered: ["delivered", "read"],
+  undeliverable: ["expired", "revoked"],
+});
 
 /**
  * Reads the Gateway's delivery reports ("Report delivery", core.telegram.org/gateway/api#report-delivery):

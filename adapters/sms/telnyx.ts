@@ -5,7 +5,7 @@ import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
-import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, type StatusWords } from "./kit/report.js";
+import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, statusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
 
 export interface TelnyxSenderOptions extends CarrierOptions {
@@ -62,22 +62,13 @@ export function telnyxSender(options: TelnyxSenderOptions): SmsSender {
   });
 }
 
-const words: StatusWords = new Map([
-  ["queued", "submitted"],
-  ["sending", "submitted"],
-  ["sent", "in_transit"],
-  ["delivered", "delivered"],
-  ["sending_failed", "undeliverable"],
-  ["delivery_failed", "undeliverable"],
-  ["expired", "undeliverable"],
-  ["cancelled", "undeliverable"],
-  ["failed", "undeliverable"],
-  ["gw_reject", "undeliverable"],
-  ["delivery_unconfirmed", "unknown"],
-  ["dlr_unconfirmed", "unknown"],
-  ["gw_timeout", "unknown"],
-  ["dlr_timeout", "unknown"],
-]);
+const words = statusWords({
+  submitted: ["queued", "sending"],
+  in_transit: ["sent"],
+  delivered: ["delivered"],
+  undeliverable: ["sending_failed", "delivery_failed", "expired", "cancelled", "failed", "gw_reject"],
+  unknown: ["delivery_unconfirmed", "dlr_unconfirmed", "gw_timeout", "dlr_timeout"],
+});
 
 /** SubjectPublicKeyInfo of an Ed25519 key, without its 32 key bytes. */
 const ed25519Prefix = Buffer.from("302a300506032b6570032100", "hex");

@@ -5,7 +5,7 @@ import { onlyOptions, requireText } from "../kit/option-error.js";
 import { basicAuth } from "../kit/spelling.js";
 import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
-import { openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { escapeXml, type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
 import type { Variables } from "./kit/variables.js";
@@ -85,18 +85,12 @@ function say({ twilio: language }: Speech, text: string): string {
   return `<Say language="${language}" voice="Google.${language}-Standard-A">${escapeXml(text)}</Say>`;
 }
 
-const words: StatusWords = new Map([
-  ["queued", "submitted"],
-  ["initiated", "submitted"],
-  ["ringing", "in_transit"],
-  ["in-progress", "in_transit"],
-  ["heard", "delivered"],
-  ["unheard", "undeliverable"],
-  ["busy", "undeliverable"],
-  ["no-answer", "undeliverable"],
-  ["failed", "undeliverable"],
-  ["canceled", "undeliverable"],
-]);
+const words = statusWords({
+  submitted: ["queued", "initiated"],
+  in_transit: ["ringing", "in-progress"],
+  delivered: ["heard"],
+  undeliverable: ["unheard", "busy", "no-answer", "failed", "canceled"],
+});
 
 /**
  * Reads the status callbacks of Twilio's calls, and tells Twilio what to say once a key is pressed. Signed like those of

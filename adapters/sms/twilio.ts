@@ -7,7 +7,7 @@ import { basicAuth } from "../kit/spelling.js";
 import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
 import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
-import { openSecrets, readReport, type StatusWords } from "./kit/report.js";
+import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
 import type { Variables } from "./kit/variables.js";
 
@@ -139,19 +139,12 @@ function openAccount(name: string, options: TwilioAccount) {
   return { authorization, accountAt, api };
 }
 
-const words: StatusWords = new Map([
-  ["accepted", "submitted"],
-  ["scheduled", "submitted"],
-  ["queued", "submitted"],
-  ["sending", "submitted"],
-  ["sent", "in_transit"],
-  ["delivered", "delivered"],
-  ["partially_delivered", "delivered"],
-  ["read", "delivered"],
-  ["undelivered", "undeliverable"],
-  ["failed", "undeliverable"],
-  ["canceled", "undeliverable"],
-]);
+const words = statusWords({
+  submitted: ["accepted", "scheduled", "queued", "sending"],
+  in_transit: ["sent"],
+  delivered: ["delivered", "partially_delivered", "read"],
+  undeliverable: ["undelivered", "failed", "canceled"],
+});
 
 /**
  * Reads Twilio's status callbacks ("Webhooks security", twilio.com/docs/usage/webhooks/webhooks-security):

@@ -6,7 +6,7 @@ import { digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
 import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
-import { bodyJson, isoTime, malformed, readReport, type StatusWords } from "./kit/report.js";
+import { bodyJson, isoTime, malformed, readReport, statusWords } from "./kit/report.js";
 import { type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import type { Variables } from "./kit/variables.js";
 import { keyTimeout, keyUrls, longestCall, openPressKey, readCallUrl, ringTime, shortestCall, type VoiceOptions, withinCountries } from "./kit/voice.js";
@@ -91,20 +91,12 @@ function twice({ vonage: language }: Speech, text: string): readonly object[] {
   return [{ action: "talk", text, language, loop: 2 }];
 }
 
-const words: StatusWords = new Map([
-  ["started", "submitted"],
-  ["ringing", "in_transit"],
-  ["answered", "in_transit"],
-  ["heard", "delivered"],
-  ["unheard", "undeliverable"],
-  ["machine", "undeliverable"],
-  ["busy", "undeliverable"],
-  ["cancelled", "undeliverable"],
-  ["failed", "undeliverable"],
-  ["rejected", "undeliverable"],
-  ["timeout", "undeliverable"],
-  ["unanswered", "undeliverable"],
-]);
+const words = statusWords({
+  submitted: ["started"],
+  in_transit: ["ringing", "answered"],
+  delivered: ["heard"],
+  undeliverable: ["unheard", "machine", "busy", "cancelled", "failed", "rejected", "timeout", "unanswered"],
+});
 
 /**
  * Reads the event webhooks of Vonage's calls ("Voice API webhooks reference",

@@ -9,7 +9,7 @@ import { applicationToken } from "../kit/vonage-token.js";
 import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
 import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
-import { bodyJson, isoTime, readReport, type StatusWords } from "./kit/report.js";
+import { bodyJson, isoTime, readReport, statusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
 import { whatsappTemplate } from "./kit/whatsapp-template.js";
@@ -197,13 +197,11 @@ function openAuthorization(name: string, options: VonageAccount): () => string {
   return applicationToken(name, applicationId as string, options.privateKey);
 }
 
-const words: StatusWords = new Map([
-  ["submitted", "submitted"],
-  ["delivered", "delivered"],
-  ["read", "delivered"],
-  ["rejected", "undeliverable"],
-  ["undeliverable", "undeliverable"],
-]);
+const words = statusWords({
+  submitted: ["submitted"],
+  delivered: ["delivered", "read"],
+  undeliverable: ["rejected", "undeliverable"],
+});
 
 /**
  * Reads status webhooks of Vonage's Messages API ("Signed webhooks",

@@ -7,7 +7,7 @@ import { digits } from "../kit/spelling.js";
 import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
 import { carrierSender, type FixedOptions, fixedOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
-import { badSignature, bodyJson, type CarrierReport, malformed, openSecrets, readReports, type StatusWords } from "./kit/report.js";
+import { badSignature, bodyJson, type CarrierReport, malformed, openSecrets, readReports, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
 import type { Variables } from "./kit/variables.js";
 import { whatsappTemplate } from "./kit/whatsapp-template.js";
@@ -85,13 +85,11 @@ export function whatsappSender(options: WhatsappSenderOptions): SmsSender {
   });
 }
 
-const words: StatusWords = new Map([
-  ["sent", "in_transit"],
-  ["delivered", "delivered"],
-  ["read", "delivered"],
-  ["played", "delivered"],
-  ["failed", "undeliverable"],
-]);
+const words = statusWords({
+  in_transit: ["sent"],
+  delivered: ["delivered", "read", "played"],
+  undeliverable: ["failed"],
+});
 
 /**
  * Reads the Cloud API's webhooks ("Status messages",

@@ -8,6 +8,11 @@ import { sameText } from "./signature.js";
 /** Maps a carrier's status words, in lower case, to ours. Unlisted words are ignored. */
 export type StatusWords = ReadonlyMap<string, Receipt["status"]>;
 
+/** The same map from lists of words by our status. */
+export function statusWords(lists: { readonly [status in Receipt["status"]]?: readonly string[] }): StatusWords {
+  return new Map(Object.entries(lists).flatMap(([status, words]) => words.map((word) => [word, status as Receipt["status"]] as const)));
+}
+
 /** A carrier's report on one message, in its own words. */
 export interface CarrierReport {
   readonly messageId?: unknown;

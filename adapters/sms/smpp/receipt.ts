@@ -1,4 +1,5 @@
-import type { DeliveryStatus, Receipt } from "../../../src/ports/receipts.js";
+import type { Receipt } from "../../../src/ports/receipts.js";
+import { statusWords } from "../kit/report.js";
 import type { Deliver } from "./deliver.js";
 import { receiptedId } from "./ids.js";
 import { readString, tags } from "./pdu.js";
@@ -15,7 +16,7 @@ const states = ["SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV"
  * Our status for each `stat:` of a receipt's text: the spellings of SMPP 3.4, appendix B, their full words, and
  * variants that message centres use.
  */
-const statuses: Readonly<Record<Exclude<DeliveryStatus, "unknown">, readonly string[]>> = {
+const byWord = statusWords({
   submitted: ["ACCEPTD", "ACCEPTED", "SCHEDLD", "SCHEDULED", "SUBMITD", "SUBMITTED", "ENQUEUD", "STAGED"],
   in_transit: ["ENROUTE", "BUFFRED", "BUFFERED", "SENT"],
   delivered: ["DELIVRD", "DELIVERED", "DELIVERD", "DLIVRD"],
@@ -23,8 +24,7 @@ const statuses: Readonly<Record<Exclude<DeliveryStatus, "unknown">, readonly str
     ...["UNDELIV", "UNDELIVERABLE", "UNDELIVERED", "UNDELIVRD", "UNDLIVRD", "FAILED", "FAIL", "SYSERR", "NOROUTE", "NOCRED"],
     ...["EXPIRED", "EXPIRD", "DELETED", "CANCELLED", "CANCELED", "REJECTD", "REJECTED", "REJECT", "BLIST", "SKIPPED"],
   ],
-};
-const byWord = new Map(Object.entries(statuses).flatMap(([status, words]) => words.map((word) => [word, status as DeliveryStatus] as const)));
+});
 
 /**
  * Bits of esm_class (5.2.12) that only a message centre sets: a receipt for the final outcome, and an intermediate
