@@ -1,9 +1,9 @@
-import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
+import type { ReceiptSource } from "../../src/ports/receipts.js";
 import { parseJson, pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { Fetch } from "../kit/transport.js";
-import { badSignature, bodyText, expired, malformed, openTolerance, readReport, type StatusWords, statusWords } from "./kit/report.js";
-import { confirmSubscription, readTopic, type SnsRefusal, snsReader } from "./sns.js";
+import { bodyText, malformed, openTolerance, readReport, type StatusWords, statusWords } from "./kit/report.js";
+import { confirmSubscription, readTopic, snsReader } from "./sns.js";
 
 /** The `Context` key under which the sender puts our reference; events repeat it. */
 export const contextKey = "phoneproof";
@@ -62,12 +62,8 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
       const text = bodyText(request);
       if (text === undefined) return malformed("the body is not UTF-8");
       const sns = await readSns(text, now);
-      if ("refused" in sns) return toReading(sns);
-      if (sns.type === "SubscriptionConfirmation") {
-        const confirmed = await confirmSubscription(sns, fetch);
-        if (typeof confirmed === "object") return toReading(confirmed);
-        return confirmed ? { receipts: [] } : tryAgain;
-      }
+      if (!("type" in sns)) return sns;
+      if (sns.type === "SubscriptionConfirmation") return confirmSubscription(sns, fetch);
       if (sns.type === "UnsubscribeConfirmation") return { receipts: [] };
       const event = parseJson(sns.message);
       const eventType = pick(event, "eventType");
@@ -91,12 +87,4 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
       );
     },
   };
-}
-
-/** SNS retries after a response of 500 and above, but not after 4xx. */
-const tryAgain: ReceiptReading = { receipts: [], reply: { status: 503, body: "", contentType: "text/plain" } };
-
-function toReading({ refused, reason }: SnsRefusal): ReceiptReading {
-  if (refused === "unreachable") return tryAgain;
-  return { signature: badSignature, expired, malformed }[refused](reason);
 }

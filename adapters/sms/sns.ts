@@ -1,7 +1,8 @@
 import { type KeyObject, verify, X509Certificate } from "node:crypto";
+import type { ReceiptReading } from "../../src/ports/receipts.js";
 import { isRecord, parseJson } from "../kit/json.js";
 import { type Fetch, readText } from "../kit/transport.js";
-import { isoTime, isStale } from "./kit/report.js";
+import { badSignature, expired, isoTime, isStale, malformed } from "./kit/report.js";
 
 /** A parsed Amazon SNS topic ARN. */
 export interface Topic {
@@ -23,14 +24,12 @@ export function readTopic(arn: string): Topic | undefined {
 export interface SnsMessage {
   readonly type: "Notification" | "SubscriptionConfirmation" | "UnsubscribeConfirmation";
   readonly message: string;
-  /** Milliseconds since the epoch. */
-  readonly at: number;
   readonly topic: Topic;
   readonly subscribeUrl: string | undefined;
 }
 
-/** Why an envelope was rejected; `unreachable` if its certificate could not be fetched. */
-export type SnsRefusal = { readonly refused: "signature" | "expired" | "malformed" | "unreachable"; readonly reason: string };
+/** The response to an envelope that could not be checked: SNS retries after a response of 500 and above, but not after 4xx. */
+const tryAgain: ReceiptReading = { receipts: [], reply: { status: 503, body: "", contentType: "text/plain" } };
 
 const confirmationFields = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
 /** The signed fields of each type, in signing order. */
@@ -64,9 +63,9 @@ const mostWaiting = 100;
  *
  * @param tolerance Maximum seconds between the signed time and now.
  */
-export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: number): (body: string, now: number) => Promise<SnsMessage | SnsRefusal> {
-  const certificates = new Map<string, Promise<X509Certificate | SnsRefusal>>();
-  const failures = new Map<string, { readonly until: number; readonly refusal: SnsRefusal }>();
+export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: number): (body: string, now: number) => Promise<SnsMessage | ReceiptReading> {
+  const certificates = new Map<string, Promise<X509Certificate | ReceiptReading>>();
+  const failures = new Map<string, { readonly until: number; readonly refusal: ReceiptReading }>();
   const waiting: ((isTurn: boolean) => void)[] = [];
   let fetching = 0;
 
@@ -87,16 +86,16 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
     else first(true);
   };
 
-  const known = (url: string, now: number): Promise<X509Certificate | SnsRefusal> | SnsRefusal | undefined => {
+  const known = (url: string, now: number): Promise<X509Certificate | ReceiptReading> | ReceiptReading | undefined => {
     const failure = failures.get(url);
     return certificates.get(url) ?? (failure !== undefined && failure.until > now ? failure.refusal : undefined);
   };
 
-  const certificateAt = async (url: string, now: number): Promise<X509Certificate | SnsRefusal> => {
+  const certificateAt = async (url: string, now: number): Promise<X509Certificate | ReceiptReading> => {
     const kept = known(url, now);
     if (kept !== undefined) return kept;
     const isTurn = turn();
-    if (isTurn !== true && !(await isTurn)) return { refused: "unreachable", reason: "too many certificates are being fetched" };
+    if (isTurn !== true && !(await isTurn)) return tryAgain;
     // Others of its name may have waited before it.
     const found = known(url, now);
     if (found !== undefined) {
@@ -118,72 +117,65 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
 
   return async (body, now) => {
     const envelope = parseJson(body);
-    if (!isRecord(envelope)) return { refused: "malformed", reason: "the body is not an SNS message" };
+    if (!isRecord(envelope)) return malformed("the body is not an SNS message");
     const fields = signedFields.get(envelope["Type"]);
     const hash = hashes.get(envelope["SignatureVersion"]);
     const signature = envelope["Signature"];
     const certUrl = envelope["SigningCertURL"];
-    if (fields === undefined || hash === undefined || typeof signature !== "string" || typeof certUrl !== "string") {
-      return { refused: "malformed", reason: "the body is not a signed SNS message; is raw message delivery on for the subscription?" };
-    }
+    if (fields === undefined || hash === undefined || typeof signature !== "string" || typeof certUrl !== "string")
+      return malformed("the body is not a signed SNS message; is raw message delivery on for the subscription?");
     const topic = topics.find(({ arn }) => arn === envelope["TopicArn"]);
-    if (topic === undefined) return { refused: "signature", reason: "the message is from a topic that topicArn does not name" };
+    if (topic === undefined) return badSignature("the message is from a topic that topicArn does not name");
     if (/[?#]/.test(certUrl) || !isPinned(certUrl, topic, /^\/SimpleNotificationService-[\w-]{1,64}\.pem$/))
-      return { refused: "signature", reason: "SigningCertURL is not the topic's region of SNS" };
+      return badSignature("SigningCertURL is not the topic's region of SNS");
     let content = "";
     for (const field of fields) {
       const value = envelope[field];
       if (value === undefined && field === "Subject") continue;
-      if (typeof value !== "string") return { refused: "malformed", reason: `the SNS message has no ${field}` };
+      if (typeof value !== "string") return malformed(`the SNS message has no ${field}`);
       content += `${field}\n${value}\n`;
     }
     const at = isoTime(envelope["Timestamp"]);
-    if (at === undefined) return { refused: "malformed", reason: "the SNS message has no readable Timestamp" };
-    if (isStale(at, now, tolerance)) return { refused: "expired", reason: "the message is too old or from the future" };
+    if (at === undefined) return malformed("the SNS message has no readable Timestamp");
+    if (isStale(at, now, tolerance)) return expired("the message is too old or from the future");
     const certificate = await certificateAt(certUrl, now);
     if (!(certificate instanceof X509Certificate)) return certificate;
     if (!(Date.parse(certificate.validFrom) <= now && now <= Date.parse(certificate.validTo)))
-      return { refused: "signature", reason: "the certificate has expired or is not valid yet" };
-    if (!verifies(hash, content, certificate.publicKey, signature)) return { refused: "signature", reason: "the signature does not match this message" };
+      return badSignature("the certificate has expired or is not valid yet");
+    if (!verifies(hash, content, certificate.publicKey, signature)) return badSignature("the signature does not match this message");
     const subscribeUrl = envelope["SubscribeURL"];
     return {
       type: envelope["Type"] as SnsMessage["type"],
       message: envelope["Message"] as string,
-      at,
       topic,
       subscribeUrl: typeof subscribeUrl === "string" ? subscribeUrl : undefined,
     };
   };
 }
 
-/**
- * Confirms a subscription by fetching its URL, only on the SNS host of the topic's region. `false`: it failed this
- * time.
- */
-export async function confirmSubscription(message: SnsMessage, fetch: Fetch): Promise<boolean | SnsRefusal> {
+/** Confirms a subscription by fetching its URL, only on the SNS host of the topic's region. */
+export async function confirmSubscription(message: SnsMessage, fetch: Fetch): Promise<ReceiptReading> {
   const url = message.subscribeUrl;
   const query = url === undefined || !isPinned(url, message.topic, /^\/$/) ? undefined : new URL(url).searchParams;
-  if (url === undefined || query?.get("Action") !== "ConfirmSubscription" || query.get("TopicArn") !== message.topic.arn) {
-    return { refused: "signature", reason: "SubscribeURL is not a confirmation by the topic's region of SNS" };
-  }
+  if (url === undefined || query?.get("Action") !== "ConfirmSubscription" || query.get("TopicArn") !== message.topic.arn)
+    return badSignature("SubscribeURL is not a confirmation by the topic's region of SNS");
   try {
     const { status } = await get(url, fetch);
-    return status >= 200 && status < 300;
+    return status >= 200 && status < 300 ? { receipts: [] } : tryAgain;
   } catch {
-    return false;
+    return tryAgain;
   }
 }
 
-async function fetchCertificate(url: string, fetch: Fetch): Promise<X509Certificate | SnsRefusal> {
+async function fetchCertificate(url: string, fetch: Fetch): Promise<X509Certificate | ReceiptReading> {
   try {
     const { status, text } = await get(url, fetch);
-    if (status >= 500) return { refused: "unreachable", reason: "SNS did not return its certificate" };
+    if (status >= 500) return tryAgain;
     if (status === 200) return new X509Certificate(text);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && String(error.code).startsWith("ERR_OSSL")))
-      return { refused: "unreachable", reason: "the certificate of SNS could not be fetched" };
+    if (!(error instanceof Error && "code" in error && String(error.code).startsWith("ERR_OSSL"))) return tryAgain;
   }
-  return { refused: "signature", reason: "there is no certificate at SigningCertURL" };
+  return badSignature("there is no certificate at SigningCertURL");
 }
 
 async function get(url: string, fetch: Fetch): Promise<{ status: number; text: string }> {
