@@ -6,24 +6,16 @@ import type { Answer } from "./session.js";
 import type { Settings } from "./settings.js";
 import { statuses, statusName } from "./status.js";
 import type { BodyAt } from "./submission.js";
-import { type Answered, submitWindow, type Window } from "./window.js";
-
-/** Queues messages for the connection: they wait for it and for a place in the window, up to their deadline. */
-export interface Handover {
-  /**
-   * Submits the parts of a message in order. Parts not written by `dueAt` (milliseconds since the epoch) are given up.
-   */
-  send(bodies: readonly BodyAt[], dueAt: number, signal: AbortSignal): Promise<SendOutcome>;
-  /** Call it when the connection may have changed. */
-  look(): void;
-  readonly window: Pick<Window, "queued" | "outstanding" | "size">;
-}
+import { type Answered, submitWindow } from "./window.js";
 
 /** The longest platform timer, in milliseconds. */
 const longestTimer = 2 ** 31 - 1;
 
-/** `answered` is called after each response to a submit, and when no response can follow. */
-export function handover(settings: Settings, link: Link, answered: () => void): Handover {
+/**
+ * Queues messages for the connection: they wait for it and for a place in the window, up to their deadline. `answered`
+ * is called after each response to a submit, and when no response can follow.
+ */
+export function handover(settings: Settings, link: Link, answered: () => void) {
   const { clock } = settings;
   /** Functions that give up a waiting message, with their due times in milliseconds since the epoch. */
   const waiting = new Map<() => void, number>();
@@ -82,8 +74,12 @@ export function handover(settings: Settings, link: Link, answered: () => void): 
   }
 
   return {
-    send: (bodies, dueAt, signal) =>
-      new Promise((resolve) => {
+    /**
+     * Submits the parts of a message in order. Parts not written by `dueAt` (milliseconds since the epoch) are given
+     * up.
+     */
+    send: (bodies: readonly BodyAt[], dueAt: number, signal: AbortSignal) =>
+      new Promise<SendOutcome>((resolve) => {
         function submitFrom(index: number): void {
           submit(bodies[index] as BodyAt, index === 0, dueAt, signal, (outcome) => {
             if (outcome.outcome === "accepted" && index + 1 < bodies.length) submitFrom(index + 1);
@@ -92,6 +88,7 @@ export function handover(settings: Settings, link: Link, answered: () => void): 
         }
         submitFrom(0);
       }),
+    /** Call it when the connection may have changed. */
     look() {
       submits.pump();
       for (const [giveUp, dueAt] of [...waiting]) if (isHopeless(dueAt)) giveUp();
@@ -100,7 +97,7 @@ export function handover(settings: Settings, link: Link, answered: () => void): 
   };
 }
 
-function notSent(reason: string): SendOutcome {
+export function notSent(reason: string): SendOutcome {
   return { outcome: "rejected", reason };
 }
 

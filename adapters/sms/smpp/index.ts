@@ -1,6 +1,6 @@
-import type { SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { SmsSender } from "../../../src/ports/sms-sender.js";
 import { discreet } from "../kit/outcomes.js";
-import { handover } from "./handover.js";
+import { handover, notSent } from "./handover.js";
 import type { ReceiptIds } from "./ids.js";
 import { receiptInbox } from "./inbox.js";
 import { keepBound, type Link, type LinkState } from "./link.js";
@@ -142,8 +142,4 @@ export function smppSender(options: SmppOptions): SmppSender {
 
 function stateOf({ state, failure }: Link): { readonly state: LinkState; readonly error?: string } {
   return { state, ...(failure !== undefined && { error: failure }) };
-}
-
-function notSent(reason: string): SendOutcome {
-  return { outcome: "rejected", reason };
 }

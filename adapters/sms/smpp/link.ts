@@ -5,27 +5,7 @@ import { statuses, statusName } from "./status.js";
 
 export type LinkState = "idle" | "connecting" | "bound" | "waiting" | "refused" | "closed";
 
-/** A connection that is reopened whenever it ends, until `retire`. */
-export interface Link {
-  readonly state: LinkState;
-  /** Why the last session ended; cleared by the next bind. */
-  readonly failure: string | undefined;
-  /** When the next attempt is due, in milliseconds since the epoch, while `state` is `waiting`. */
-  readonly nextAttemptAt: number;
-  /** The session, if it is bound. */
-  bound(): Session | undefined;
-  /** Makes the first attempt, unless one was made already. */
-  start(): void;
-  /** Makes an attempt now, or joins the one in progress; rejects if it fails. */
-  connect(): Promise<void>;
-  /** Makes no further attempts; a session that is not bound ends at once. */
-  retire(): void;
-  /** Resumes reading after a pause. */
-  readOn(): void;
-  unbind(): Promise<void>;
-  /** Ends the session at once. */
-  cut(reason: string): void;
-}
+export type Link = ReturnType<typeof keepBound>;
 
 /** Temporary bind errors; any other rejection is treated as a wrong option. */
 const passing: readonly number[] = [statuses.alreadyBound, statuses.systemError, statuses.queueFull, statuses.throttled];
@@ -41,8 +21,8 @@ function refusedWith(status: number, role: BindRole): string {
   return `the peer rejected the bind as ${role} with ${statusName(status)}: check the options systemId, password and systemType${fix}`;
 }
 
-/** `changed` is called after each change of `state`. */
-export function keepBound(settings: Settings, role: BindRole, { deliver, full }: Pick<SessionEvents, "deliver" | "full">, changed: () => void): Link {
+/** A connection that is reopened whenever it ends, until `retire`. `changed` is called after each change of `state`. */
+export function keepBound(settings: Settings, role: BindRole, { deliver, full }: Pick<SessionEvents, "deliver" | "full">, changed: () => void) {
   const { clock, logger, rebind } = settings;
   const peer = { host: settings.host, port: settings.port, bind: role };
   const watchers = new Set<() => void>();
@@ -102,18 +82,23 @@ export function keepBound(settings: Settings, role: BindRole, { deliver, full }:
     get state() {
       return state;
     },
+    /** Why the last session ended; cleared by the next bind. */
     get failure() {
       return failure;
     },
+    /** When the next attempt is due, in milliseconds since the epoch, while `state` is `waiting`. */
     get nextAttemptAt() {
       return nextAttemptAt;
     },
+    /** The session, if it is bound. */
     bound: () => (session?.bound() ? session : undefined),
+    /** Makes the first attempt, unless one was made already. */
     start() {
       if (state === "idle") attempt();
     },
+    /** Makes an attempt now, or joins the one in progress; rejects if it fails. */
     connect() {
-      return new Promise((resolve, reject) => {
+      return new Promise<void>((resolve, reject) => {
         function look(): void {
           watchers.delete(look);
           if (state === "bound") resolve();
@@ -124,14 +109,17 @@ export function keepBound(settings: Settings, role: BindRole, { deliver, full }:
         if (state !== "connecting") attempt();
       });
     },
+    /** Makes no further attempts; a session that is not bound ends at once. */
     retire() {
       final = true;
       cancelAttempt();
       if (session === undefined) enter("closed");
       else if (!session.bound()) session.destroy("the sender is closed");
     },
+    /** Resumes reading after a pause. */
     readOn: () => session?.readOn(),
-    unbind: () => new Promise((resolve) => (session === undefined ? resolve() : session.unbind(resolve))),
-    cut: (reason) => session?.destroy(reason),
+    unbind: () => new Promise<void>((resolve) => (session === undefined ? resolve() : session.unbind(resolve))),
+    /** Ends the session at once. */
+    cut: (reason: string) => session?.destroy(reason),
   };
 }

@@ -18,25 +18,13 @@ export interface SessionEvents {
   ended(reason: string, refusal?: number): void;
 }
 
-/** One connection from start to end. It never throws and never emits. */
-export interface Session {
-  /** Whether requests can be written. */
-  bound(): boolean;
-  /** Writes a request; the session must be bound. `done` is called exactly once. */
-  request(command: number, body: Buffer, done: (answer: Answer) => void): void;
-  /** Resumes reading after a pause. */
-  readOn(): void;
-  /** Unbinds; `done` is called when the session has ended. */
-  unbind(done: () => void): void;
-  /** Ends the session at once. */
-  destroy(reason: string): void;
-}
+export type Session = ReturnType<typeof openSession>;
 
 /** The highest sequence_number (SMPP 3.4, 3.2). */
 const lastSequence = 0x7fffffff;
 
-/** Connects and binds. */
-export function openSession(settings: Settings, role: BindRole, events: SessionEvents): Session {
+/** Connects and binds: one connection from start to end. It never throws and never emits. */
+export function openSession(settings: Settings, role: BindRole, events: SessionEvents) {
   const { host, port, clock, responseTimeout, enquireLinkAfter } = settings;
   const pending = new Map<number, (answer: Answer) => void>();
   const read = pduReader();
@@ -107,12 +95,14 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     socket.pause();
   }
 
+  /** Resumes reading after a pause. */
   function readOn(): void {
     if (!socket.isPaused() || (socket.writableNeedDrain && phase !== "ended")) return;
     heldAt = clock.now();
     socket.resume();
   }
 
+  /** Ends the session at once. */
   function destroy(reason: string): void {
     end(reason);
     socket.destroy();
@@ -128,6 +118,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     socket.end();
   }
 
+  /** Writes a request; the session must be bound. `done` is called exactly once. */
   function request(command: number, body: Buffer, done: (answer: Answer) => void): void {
     sequence = sequence === lastSequence ? 1 : sequence + 1;
     const own = sequence;
@@ -213,10 +204,12 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
   }
 
   return {
+    /** Whether requests can be written. */
     bound: () => phase === "bound",
     request,
     readOn,
-    unbind(done) {
+    /** Unbinds; `done` is called when the session has ended. */
+    unbind(done: () => void) {
       if (phase !== "bound") {
         destroy("closed");
         return done();

@@ -4,24 +4,6 @@ import type { Settings } from "./settings.js";
 /** The outcome of a submit, as far as the window needs it. */
 export type Answered = "accepted" | "throttled" | "other";
 
-export interface Window {
-  /**
-   * Runs `submit` as soon as there is room, at once if possible. `submit` calls `done` exactly once. `first`: goes
-   * before all without it, for further parts of a message.
-   * Returns a function that removes it from the queue; `false`: it has already run.
-   */
-  enter(submit: (done: (answered: Answered) => void) => void, first: boolean): () => boolean;
-  /** Checks again for room: call it when the connection is ready. */
-  pump(): void;
-  /** Waiting submits and submits without a response yet. */
-  readonly queued: number;
-  readonly outstanding: number;
-  /** Current limit of unanswered submits. */
-  readonly size: number;
-  /** Whether new submits are held back because the peer throttled. */
-  readonly paused: boolean;
-}
-
 /**
  * Limits the unanswered submits to `window`, and to fewer after the peer throttled. Each "throttled" halves the window,
  * down to 1, and holds new submits back for `throttlePause` ms; only one per pause counts, because those in flight
@@ -34,10 +16,11 @@ export function submitWindow(
   { window: limit, throttlePause, messagesPerSecond, clock }: Pick<Settings, "window" | "throttlePause" | "messagesPerSecond" | "clock">,
   ready: () => boolean,
   onThrottled: (size: number) => void,
-): Window {
+) {
+  type Submit = (done: (answered: Answered) => void) => void;
   const mayStart = evenPace(messagesPerSecond, clock, pump);
-  const begun = new Set<(done: (answered: Answered) => void) => void>();
-  const fresh: typeof begun = new Set();
+  const begun = new Set<Submit>();
+  const fresh = new Set<Submit>();
   let outstanding = 0;
   let size = limit;
   let accepted = 0;
@@ -77,22 +60,32 @@ export function submitWindow(
   }
 
   return {
-    enter(submit, first) {
+    /**
+     * Runs `submit` as soon as there is room, at once if possible. `submit` calls `done` exactly once. `first`: goes
+     * before all without it, for further parts of a message.
+     * Returns a function that removes it from the queue; `false`: it has already run.
+     */
+    enter(submit: Submit, first: boolean): () => boolean {
       const queue = first ? begun : fresh;
       queue.add(submit);
       pump();
       return () => queue.delete(submit);
     },
+    /** Checks again for room: call it when the connection is ready. */
     pump,
+    /** Waiting submits. */
     get queued() {
       return begun.size + fresh.size;
     },
+    /** Submits without a response yet. */
     get outstanding() {
       return outstanding;
     },
+    /** Current limit of unanswered submits. */
     get size() {
       return size;
     },
+    /** Whether new submits are held back because the peer throttled. */
     get paused() {
       return paused;
     },
