@@ -1,46 +1,113 @@
+import type { Receipt } from "../../../src/ports/receipts.js";
 import type { Deliver } from "./deliver.js";
 import { isReceipt, readReceipt } from "./receipt.js";
-import { receiptQueue } from "./receipt-queue.js";
 import type { Settings } from "./settings.js";
 import { statuses } from "./status.js";
 
-/** Receives each deliver_sm and data_sm. */
-export interface Inbox {
-  /** `reply` takes the command_status for the peer; for a receipt, after `onReceipt` has finished. */
-  deliver(delivered: Deliver | undefined, reply: (status: number) => void): void;
-  /** Receipts that `onReceipt` has not finished. */
-  readonly underWay: number;
-  /** Whether reading should pause. */
-  readonly full: boolean;
-}
+/** Maximum number of concurrent `onReceipt` calls. */
+const atOnce = 16;
+/** Maximum number of waiting receipts before reading pauses. Receipts beyond it from the same read wait too. */
+const roomFor = 1000;
+/**
+ * Milliseconds after which an unfinished receipt is returned to the peer: longer than a verifier call may take, and
+ * well below the response timeout of message centres.
+ */
+const patience = 3000;
 
 /**
- * Passes receipts to the option `onReceipt`; messages from phones are acknowledged and dropped. `changed` is called
- * whenever the number of pending receipts drops.
+ * Passes receipts to the option `onReceipt` in order of arrival, with a limit on concurrent calls and on waiting
+ * receipts; messages from phones are acknowledged and dropped.
+ * If no call ends for as long as a receipt waits, further receipts go back to the peer at once until one ends, so that
+ * submit responses do not wait behind them.
+ *
+ * @param changed Called after each receipt that leaves the queue and each call that ends.
  */
-export function receiptInbox(settings: Settings, changed: () => void): Inbox {
-  const { onReceipt, logger } = settings;
-  const queue = onReceipt && receiptQueue(onReceipt, settings, changed);
+export function receiptInbox(settings: Settings, changed: () => void) {
+  const { onReceipt, clock, logger } = settings;
+  const waiting = new Set<() => Promise<void>>();
+  let running = 0;
+  let ended = 0;
+  let hangs = false;
+  let late = false;
+
+  /**
+   * `reply` is called once with the command_status for the peer: ESME_ROK after `onReceipt`, ESME_RX_T_APPN (deliver it
+   * again) if that failed or took too long.
+   */
+  function enter(receipt: Receipt, reply: (status: number) => void): void {
+    if (hangs) {
+      reply(statuses.temporaryReceiverError);
+      return;
+    }
+    const endedBefore = ended;
+    let answered = false;
+    const answer = (status: number) => {
+      cancel();
+      if (!answered) reply(status);
+      answered = true;
+    };
+    const cancel = clock.after(
+      patience,
+      () => {
+        if (waiting.delete(call)) hangs = ended === endedBefore;
+        if (!late) logger?.warn({ waiting: waiting.size, running }, "receipts wait too long for onReceipt; the SMPP peer is asked to deliver them again");
+        late = true;
+        answer(statuses.temporaryReceiverError);
+        changed();
+      },
+      "background",
+    );
+
+    async function call(): Promise<void> {
+      running += 1;
+      try {
+        await onReceipt?.(receipt);
+        answer(statuses.ok);
+      } catch (err) {
+        logger?.error({ err, messageId: receipt.messageId }, "onReceipt failed; the SMPP peer is asked to deliver the receipt again");
+        answer(statuses.temporaryReceiverError);
+      }
+      running -= 1;
+      ended += 1;
+      hangs = false;
+      if (waiting.size === 0) late = false;
+      start();
+      changed();
+    }
+    waiting.add(call);
+    start();
+  }
+
+  function start(): void {
+    for (const call of waiting) {
+      if (running >= atOnce) return;
+      waiting.delete(call);
+      void call();
+    }
+  }
 
   return {
-    deliver(delivered, reply) {
+    /** Receives each deliver_sm and data_sm. `reply` takes the command_status for the peer. */
+    deliver(delivered: Deliver | undefined, reply: (status: number) => void) {
       if (delivered === undefined) {
         logger?.warn({}, "the SMPP peer sent a message that is cut short");
         reply(statuses.invalidLength);
-      } else if (queue === undefined || !isReceipt(delivered)) {
+      } else if (onReceipt === undefined || !isReceipt(delivered)) {
         reply(statuses.ok);
       } else {
         const receipt = readReceipt(delivered, settings);
-        if (receipt !== undefined) return queue.enter(receipt, reply);
+        if (receipt !== undefined) return enter(receipt, reply);
         logger?.warn({}, "a receipt of the SMPP peer names no message; it is dropped");
         reply(statuses.ok);
       }
     },
+    /** Receipts that `onReceipt` has not finished: waiting ones and unfinished calls. */
     get underWay() {
-      return queue?.underWay ?? 0;
+      return waiting.size + running;
     },
+    /** Whether reading should pause. */
     get full() {
-      return queue?.full ?? false;
+      return waiting.size >= roomFor;
     },
   };
 }
