@@ -5,7 +5,7 @@ import { readData, readDeliver } from "../../adapters/sms/smpp/deliver.js";
 import type { LongMessages } from "../../adapters/sms/smpp/options.js";
 import { partsOf } from "../../adapters/sms/smpp/parts.js";
 import { bindBody, commands, cString, encodePdu, type Pdu, pduReader, readString } from "../../adapters/sms/smpp/pdu.js";
-import { submitBody } from "../../adapters/sms/smpp/submit.js";
+import { submitBody } from "../../adapters/sms/smpp/submission.js";
 import { type Alphabet, codingOf, octetsOf } from "../../adapters/sms/smpp/text.js";
 import { codePoint } from "../support/code-point.js";
 

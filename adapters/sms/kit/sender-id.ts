@@ -10,9 +10,9 @@ import { type ByCountry, forCountry } from "./by-country.js";
 export type SenderId = string | ByCountry<string> | ((message: CodeMessage) => string | undefined);
 
 /** The option `from`, checked. */
-export interface Senders {
+export interface Senders<Sender = string | undefined> {
   /** Returns the sender of a message; undefined if none matches. */
-  of(message: CodeMessage): string | undefined;
+  of(message: CodeMessage): Sender;
   /** Whether a country has a sender, as far as is known in advance. */
   has(country: string): boolean;
 }

@@ -1,6 +1,5 @@
-import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
-import { openSenderId, type SenderId } from "../kit/sender-id.js";
+import { openSenderId, type SenderId, type Senders } from "../kit/sender-id.js";
 import type { Address } from "./pdu.js";
 
 /** Type of number and numbering plan that override those derived from the address. */
@@ -9,13 +8,8 @@ export interface AddressKind {
   readonly npi?: number | undefined;
 }
 
-/** The option `from`, checked. */
-export interface Sources {
-  /** Returns the source address of a message, or a sentence that explains why there is none. */
-  of(message: CodeMessage): Address | string;
-  /** Whether a country has a source address, as far as is known in advance. */
-  has(country: string): boolean;
-}
+/** The option `from`, checked; instead of an address, a sentence may explain why there is none. */
+type Sources = Senders<Address | string>;
 
 /**
  * Reads the option `from`. If absent, the message centre sets its own.

@@ -7,6 +7,7 @@ import { codingOf, octetsOf } from "./text.js";
 export interface Part {
   readonly esmClass: number;
   readonly dataCoding: number;
+  /** Up to 254 octets. */
   readonly shortMessage: Buffer;
   readonly parameters: readonly (readonly [tag: number, value: Buffer])[];
 }

@@ -1,54 +1,16 @@
 import { type ConnectionOptions, createSecureContext } from "node:tls";
 import type { Clock } from "../../../src/ports/clock.js";
-import type { Logger } from "../../../src/ports/logger.js";
-import type { Receipt } from "../../../src/ports/receipts.js";
 import { onlyOptions } from "../../kit/option-error.js";
-import { openFrom, type Sources } from "./from.js";
-import type { ReceiptIds } from "./ids.js";
-import { type LongMessages, type SmppOptions, smppOptions } from "./options.js";
-import { openParameters, type ParametersOf } from "./parameters.js";
+import { openFrom } from "./from.js";
+import { type SmppOptions, smppOptions } from "./options.js";
+import { openParameters } from "./parameters.js";
 import type { BindRole } from "./pdu.js";
-import type { Alphabet } from "./text.js";
-import type { ValidityPeriod } from "./validity.js";
 
 /** The options with their defaults; durations in milliseconds. */
-export interface Settings {
-  readonly host: string;
-  readonly port: number;
-  readonly tls: ConnectionOptions | undefined;
-  readonly systemId: string;
-  readonly password: string;
-  readonly systemType: string;
-  readonly serviceType: string;
-  /** The binds; the first one carries messages. */
-  readonly roles: readonly [BindRole, ...BindRole[]];
-  readonly sources: Sources;
-  readonly destination: { readonly ton: number; readonly npi: number };
-  readonly alphabet: Alphabet;
-  /** Of texts in `alphabet`. */
-  readonly dataCoding: number;
-  readonly longMessages: LongMessages;
-  readonly validityPeriod: ValidityPeriod;
-  readonly parameters: ParametersOf;
-  readonly window: number;
-  readonly messagesPerSecond: number | undefined;
-  readonly bindTimeout: number;
-  readonly responseTimeout: number;
-  readonly enquireLinkAfter: number;
-  readonly rebind: { readonly min: number; readonly max: number };
-  readonly throttlePause: number;
-  readonly drainTimeout: number;
-  readonly onReceipt: ((receipt: Receipt) => Promise<void> | void) | undefined;
-  readonly receiptIds: ReceiptIds;
-  /** Milliseconds by which the receipts' clock is ahead of UTC. */
-  readonly receiptOffset: number | undefined;
-  readonly idSpace: string;
-  readonly logger: Logger | undefined;
-  readonly clock: Clock;
-}
+export type Settings = Readonly<ReturnType<typeof readOptions>>;
 
 /** Reads the options. @throws Error that names the option and the fix. */
-export function readOptions(options: SmppOptions): Settings {
+export function readOptions(options: SmppOptions) {
   if (typeof options !== "object" || options === null) throw new Error("smppSender needs options: smppSender({ host, systemId, password })");
   onlyOptions("smppSender", options, smppOptions);
   const { tls = false, rebind = {}, onReceipt, logger, clock } = options;
@@ -77,16 +39,13 @@ export function readOptions(options: SmppOptions): Settings {
     password: text(options, "password", 64),
     systemType: options.systemType === undefined ? "" : text(options, "systemType", 12),
     serviceType: options.serviceType === undefined ? "" : text(options, "serviceType", 5),
-    roles:
-      oneOf("bindType", options.bindType, ["transceiver", "transmitter+receiver"]) === "transceiver"
-        ? ["transceiver"]
-        : onReceipt === undefined
-          ? ["transmitter"]
-          : ["transmitter", "receiver"],
-    sources: openFrom(options.from, { ton: optionalOctet(options, "fromTon"), npi: optionalOctet(options, "fromNpi") }),
-    destination: { ton: optionalOctet(options, "destinationTon") ?? 1, npi: optionalOctet(options, "destinationNpi") ?? 1 },
+    /** The binds; the first one carries messages. */
+    roles: rolesOf(oneOf("bindType", options.bindType, ["transceiver", "transmitter+receiver"]), onReceipt !== undefined),
+    sources: openFrom(options.from, { ton: octet("fromTon", options.fromTon), npi: octet("fromNpi", options.fromNpi) }),
+    destination: { ton: octet("destinationTon", options.destinationTon) ?? 1, npi: octet("destinationNpi", options.destinationNpi) ?? 1 },
     alphabet: oneOf("alphabet", options.alphabet, ["gsm", "ascii", "latin1"]),
-    dataCoding: integer("dataCoding", options.dataCoding, 0, 255) ?? 0,
+    /** Of texts in `alphabet`. */
+    dataCoding: octet("dataCoding", options.dataCoding) ?? 0,
     longMessages: oneOf("longMessages", options.longMessages, ["payload", "udh", "sar"]),
     validityPeriod: oneOf("validityPeriod", options.validityPeriod, ["relative", "absolute", "none"]),
     parameters: openParameters(options.parameters),
@@ -100,6 +59,7 @@ export function readOptions(options: SmppOptions): Settings {
     drainTimeout: seconds("drainTimeout", options.drainTimeout, 5),
     onReceipt,
     receiptIds: oneOf("receiptIds", options.receiptIds, ["same", "hex-to-decimal", "decimal-to-hex"]),
+    /** Milliseconds by which the receipts' clock is ahead of UTC. */
     receiptOffset: offset(options.receiptOffset),
     idSpace: options.idSpace === undefined ? `smpp:${systemId}@${host}:${port}` : text(options, "idSpace", 300),
     logger,
@@ -115,6 +75,11 @@ const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+function rolesOf(bindType: NonNullable<SmppOptions["bindType"]>, takesReceipts: boolean): readonly BindRole[] {
+  if (bindType === "transceiver") return ["transceiver"];
+  return takesReceipts ? ["transmitter", "receiver"] : ["transmitter"];
+}
 
 /** Reports unreadable keys and certificates now instead of at the first send. */
 function readTls(tls: ConnectionOptions): void {
@@ -146,8 +111,8 @@ function integer(name: string, value: number | undefined, least: number, most: n
   return value;
 }
 
-function optionalOctet(options: SmppOptions, name: "fromTon" | "fromNpi" | "destinationTon" | "destinationNpi"): number | undefined {
-  return integer(name, options[name], 0, 255);
+function octet(name: string, value: number | undefined): number | undefined {
+  return integer(name, value, 0, 255);
 }
 
 /** Converts seconds to milliseconds. */
