@@ -12,46 +12,26 @@ export interface Speech {
   readonly code: string;
 }
 
+const speech = (press: string, code: string, twilio: string, vonage = twilio): Speech => ({ twilio, vonage, press, code });
+
 /** By BCP 47 tag, in lower case. */
-const speeches: ReadonlyMap<string, Speech> = new Map<string, Speech>([
-  ["en", { twilio: "en-US", vonage: "en-US", press: "Press any key to hear your verification code.", code: "Your verification code is:" }],
-  [
-    "fr",
-    {
-      twilio: "fr-FR",
-      vonage: "fr-FR",
-      press: "Appuyez sur une touche pour entendre votre code de vérification.",
-      code: "Votre code de vérification est :",
-    },
-  ],
-  [
-    "de",
-    {
-      twilio: "de-DE",
-      vonage: "de-DE",
-      press: "Drücken Sie eine beliebige Taste, um Ihren Bestätigungscode zu hören.",
-      code: "Ihr Bestätigungscode lautet:",
-    },
-  ],
-  ["es", { twilio: "es-ES", vonage: "es-ES", press: "Pulse cualquier tecla para escuchar su código de verificación.", code: "Su código de verificación es:" }],
-  [
-    "it",
-    { twilio: "it-IT", vonage: "it-IT", press: "Prema un tasto qualsiasi per ascoltare il suo codice di verifica.", code: "Il suo codice di verifica è:" },
-  ],
-  ["pt", { twilio: "pt-PT", vonage: "pt-PT", press: "Prima qualquer tecla para ouvir o seu código de verificação.", code: "O seu código de verificação é:" }],
-  [
-    "pt-br",
-    { twilio: "pt-BR", vonage: "pt-BR", press: "Pressione qualquer tecla para ouvir seu código de verificação.", code: "Seu código de verificação é:" },
-  ],
-  ["nl", { twilio: "nl-NL", vonage: "nl-NL", press: "Druk op een willekeurige toets om uw verificatiecode te horen.", code: "Uw verificatiecode is:" }],
-  ["pl", { twilio: "pl-PL", vonage: "pl-PL", press: "Naciśnij dowolny klawisz, aby usłyszeć kod weryfikacyjny.", code: "Twój kod weryfikacyjny to:" }],
-  ["ru", { twilio: "ru-RU", vonage: "ru-RU", press: "Нажмите любую клавишу, чтобы услышать код подтверждения.", code: "Ваш код подтверждения:" }],
-  ["tr", { twilio: "tr-TR", vonage: "tr-TR", press: "Doğrulama kodunuzu duymak için herhangi bir tuşa basın.", code: "Doğrulama kodunuz:" }],
-  ["ar", { twilio: "ar-XA", vonage: "ar", press: "اضغط على أي مفتاح لسماع رمز التحقق.", code: "رمز التحقق الخاص بك هو:" }],
-  ["hi", { twilio: "hi-IN", vonage: "hi-IN", press: "अपना सत्यापन कोड सुनने के लिए कोई भी बटन दबाएँ।", code: "आपका सत्यापन कोड है:" }],
-  ["zh", { twilio: "cmn-CN", vonage: "cmn-CN", press: "请按任意键收听您的验证码。", code: "您的验证码是：" }],
-  ["ja", { twilio: "ja-JP", vonage: "ja-JP", press: "認証コードを聞くには、いずれかのキーを押してください。", code: "認証コードは次のとおりです。" }],
-  ["ko", { twilio: "ko-KR", vonage: "ko-KR", press: "인증 코드를 들으시려면 아무 버튼이나 눌러 주세요.", code: "인증 코드는 다음과 같습니다." }],
+const speeches: ReadonlyMap<string, Speech> = new Map([
+  ["en", speech("Press any key to hear your verification code.", "Your verification code is:", "en-US")],
+  ["fr", speech("Appuyez sur une touche pour entendre votre code de vérification.", "Votre code de vérification est :", "fr-FR")],
+  ["de", speech("Drücken Sie eine beliebige Taste, um Ihren Bestätigungscode zu hören.", "Ihr Bestätigungscode lautet:", "de-DE")],
+  ["es", speech("Pulse cualquier tecla para escuchar su código de verificación.", "Su código de verificación es:", "es-ES")],
+  ["it", speech("Prema un tasto qualsiasi per ascoltare il suo codice di verifica.", "Il suo codice di verifica è:", "it-IT")],
+  ["pt", speech("Prima qualquer tecla para ouvir o seu código de verificação.", "O seu código de verificação é:", "pt-PT")],
+  ["pt-br", speech("Pressione qualquer tecla para ouvir seu código de verificação.", "Seu código de verificação é:", "pt-BR")],
+  ["nl", speech("Druk op een willekeurige toets om uw verificatiecode te horen.", "Uw verificatiecode is:", "nl-NL")],
+  ["pl", speech("Naciśnij dowolny klawisz, aby usłyszeć kod weryfikacyjny.", "Twój kod weryfikacyjny to:", "pl-PL")],
+  ["ru", speech("Нажмите любую клавишу, чтобы услышать код подтверждения.", "Ваш код подтверждения:", "ru-RU")],
+  ["tr", speech("Doğrulama kodunuzu duymak için herhangi bir tuşa basın.", "Doğrulama kodunuz:", "tr-TR")],
+  ["ar", speech("اضغط على أي مفتاح لسماع رمز التحقق.", "رمز التحقق الخاص بك هو:", "ar-XA", "ar")],
+  ["hi", speech("अपना सत्यापन कोड सुनने के लिए कोई भी बटन दबाएँ।", "आपका सत्यापन कोड है:", "hi-IN")],
+  ["zh", speech("请按任意键收听您的验证码。", "您的验证码是：", "cmn-CN")],
+  ["ja", speech("認証コードを聞くには、いずれかのキーを押してください。", "認証コードは次のとおりです。", "ja-JP")],
+  ["ko", speech("인증 코드를 들으시려면 아무 버튼이나 눌러 주세요.", "인증 코드는 다음과 같습니다.", "ko-KR")],
 ]);
 
 const english = speeches.get("en") as Speech;
