@@ -168,12 +168,7 @@ function sorted(pairs: URLSearchParams, between: string): string[] {
 
 /** Parses `2024-05-01 12:00:00.123456`, in UTC. */
 function plivoTime(text: string | null): number | undefined {
-  return text === null
-    ? undefined
-    : isoTime(
-        `${text
-          .trim()
-          .replace(" ", "T")
-          .replace(/(\.\d{3})\d+$/, "$1")}Z`,
-      );
+  if (text === null) return undefined;
+  const day = text.trim().replace(" ", "T");
+  return isoTime(`${day.replace(/(\.\d{3})\d+$/, "$1")}Z`);
 }
