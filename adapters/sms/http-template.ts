@@ -3,44 +3,25 @@ import type { CodeMessage } from "../../src/ports/sms-sender.js";
 import { digits } from "../kit/spelling.js";
 
 /**
- * Placeholders of a message template: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`,
+ * The value of each placeholder of a message template: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`,
  * `{from}`, `{country}`, `{authentication_uuid}`, `{attempt}`.
  * For receipts: `{reference}`, which the carrier should echo, and `{receipt_url}`.
  * For texts outside GSM-7: `{is_unicode}` (1, else 0) and `{coding}` (2, else 0, as in Kannel).
  * A placeholder without a value becomes empty.
  */
-export const placeholders = [
-  "to",
-  "to_digits",
-  "text",
-  "code",
-  "from",
-  "country",
-  "authentication_uuid",
-  "attempt",
-  "reference",
-  "receipt_url",
-  "is_unicode",
-  "coding",
-] as const;
+export const placeholders = {
+  to: ({ to }) => to,
+  to_digits: ({ to }) => digits(to),
+  text: ({ text }) => text,
+  code: ({ code }) => code,
+  from: (_, from = "") => from,
+  country: ({ country = "" }) => country,
+  authentication_uuid: ({ authentication_uuid }) => authentication_uuid,
+  attempt: ({ attempt }) => String(attempt),
+  reference: ({ receipt_reference = "" }) => receipt_reference,
+  receipt_url: ({ receipt_url = "" }) => receipt_url,
+  is_unicode: ({ text }) => (isGsm7(text) ? "0" : "1"),
+  coding: ({ text }) => (isGsm7(text) ? "0" : "2"),
+} satisfies Readonly<Record<string, (message: CodeMessage, from: string | undefined) => string>>;
 
-export type Placeholder = (typeof placeholders)[number];
-
-/** Returns the value of each placeholder for one message. */
-export function valuesOf(message: CodeMessage, from: string | undefined): Record<Placeholder, string> {
-  const unicode = !isGsm7(message.text);
-  return {
-    to: message.to,
-    to_digits: digits(message.to),
-    text: message.text,
-    code: message.code,
-    from: from ?? "",
-    country: message.country ?? "",
-    authentication_uuid: message.authentication_uuid,
-    attempt: String(message.attempt),
-    reference: message.receipt_reference ?? "",
-    receipt_url: message.receipt_url ?? "",
-    is_unicode: unicode ? "1" : "0",
-    coding: unicode ? "2" : "0",
-  };
-}
+export type Placeholder = keyof typeof placeholders;

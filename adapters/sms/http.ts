@@ -1,15 +1,14 @@
 import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
-import type { Channel, CodeMessage, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
+import type { Channel, CodeMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { type AnswerTest, openTest } from "../kit/answer-test.js";
-import { errorToken, withCode } from "../kit/error-code.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
-import { type Placeholder, placeholders, valuesOf } from "./http-template.js";
+import { type Placeholder, placeholders } from "./http-template.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
-import { idToken } from "./kit/outcomes.js";
+import { idToken, rejectedWith } from "./kit/outcomes.js";
 import { bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readReports } from "./kit/report.js";
 
 export type { AnswerTest };
@@ -117,22 +116,19 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
     asksForReceipts: receiptsById || templates.some((template) => /\{(receipt_url|reference)\}/.test(template)),
     receiptsById,
     request(message, { from }) {
-      const values = valuesOf(message, from);
-      const plain = (template: Template) => fill(template, (key: Placeholder) => values[key]);
+      const value = (key: Placeholder) => placeholders[key](message, from);
+      const plain = (template: Template) => fill(template, value);
       const named = Object.fromEntries(Object.entries(headers).map(([key, template]) => [key.toLowerCase(), plain(template).replace(/[\r\n]+/g, " ")]));
       return {
         method,
-        url: typeof url === "function" ? url(message, from) : fill(url, (key: Placeholder) => encodeURIComponent(values[key])),
+        url: typeof url === "function" ? url(message, from) : fill(url, (key: Placeholder) => encodeURIComponent(value(key))),
         headers: named,
         ...(form !== undefined && { form: new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)])) }),
         ...(json !== undefined && { json: fillJson(json, plain) }),
         ...(body !== undefined && { body: body(message, from) }),
       };
     },
-    judgeFirst(answer): SendOutcome | undefined {
-      if (isRejected?.(answer) !== true) return undefined;
-      return { outcome: "rejected", reason: withCode("rejected by the carrier", errorToken(codeOf(answer))) };
-    },
+    judgeFirst: (answer) => (isRejected?.(answer) === true ? rejectedWith(codeOf(answer)) : undefined),
     accepted(answer) {
       if (isAccepted?.(answer) === false) return { outcome: "unknown", reason: "the carrier's response is not in the expected format" };
       const messageId = idToken(idOf(answer));
@@ -169,13 +165,14 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
     else requireText(name, `headers.${header}`, value, "Pass a text, with placeholders where you like.");
   for (const [field, value] of Object.entries(options.form ?? {}))
     if (typeof value !== "string") throw optionError(name, `form.${field}`, "is not a string", "A form contains only strings: put it in quotes.");
-  const [stranger] = strangersIn(templates, placeholders);
+  const known = Object.keys(placeholders);
+  const [stranger] = strangersIn(templates, known);
   if (stranger !== undefined)
     throw optionError(
       name,
       "url, headers, form or json",
       `has an unknown placeholder ${stranger}`,
-      `Those known are ${placeholders.map((known) => `{${known}}`).join(", ")}.`,
+      `Those known are ${known.map((name) => `{${name}}`).join(", ")}.`,
     );
   if (options.body === undefined && typeof url !== "function" && !templates.some((template) => /\{(text|code)\}/.test(template))) {
     throw optionError(name, "url, form or json", "has neither {text} nor {code} in it", "Put {text} where the message goes.");
