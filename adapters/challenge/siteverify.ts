@@ -1,6 +1,6 @@
 import type { Challenge } from "../../src/ports/challenge.js";
 import { parseJson, pick } from "../kit/json.js";
-import { type OptionNames, optionError, requireText } from "../kit/option-error.js";
+import { type OptionNames, optionError, requireSeconds, requireText } from "../kit/option-error.js";
 import { readText } from "../kit/transport.js";
 
 /** The part of `fetch` that the challenges use; the global `fetch` and compatible clients match it. */
@@ -64,8 +64,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
   const secret = requireText(name, "secret", options.secret, "Take the secret key of your site from the provider's console.");
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol))
     throw optionError(name, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${url}.`);
-  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0))
-    throw optionError(name, "timeout", "must be a number of seconds above 0", "Leave it out to wait until the verifier gives up.");
+  requireSeconds(name, "timeout", timeout, "Leave it out to wait until the verifier gives up.");
   if (options.fetch !== undefined && typeof options.fetch !== "function")
     throw optionError(name, "fetch", "must be a function", "Leave it out for the global fetch.");
   const hosts = hostname === undefined ? undefined : [hostname].flat();

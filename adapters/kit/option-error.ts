@@ -17,6 +17,12 @@ export function requireText(owner: string, option: string, value: unknown, fix: 
   return value;
 }
 
+/** @throws TypeError unless `value` is a number of seconds above 0, or undefined. */
+export function requireSeconds(owner: string, option: string, value: number | undefined, fix: string): number | undefined {
+  if (value !== undefined && !(Number.isFinite(value) && value > 0)) throw optionError(owner, option, "must be a number of seconds above 0", fix);
+  return value;
+}
+
 /** All option names: the compiler reports a missing one. */
 export type OptionNames<Options> = Readonly<Record<keyof Options & string, true>>;
 

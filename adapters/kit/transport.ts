@@ -1,4 +1,4 @@
-import { type OptionNames, optionError } from "./option-error.js";
+import { type OptionNames, optionError, requireSeconds } from "./option-error.js";
 
 /** The part of `fetch` that senders and lookups use; the global `fetch` and compatible clients match it. */
 export type Fetch = (
@@ -51,9 +51,7 @@ export function openTransport(owner: string, options: TransportOptions, publicUr
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
     throw optionError(owner, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${publicUrl}.`);
   }
-  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0)) {
-    throw optionError(owner, "timeout", "must be a number of seconds above 0", "Leave it out to wait as long as the verifier does.");
-  }
+  requireSeconds(owner, "timeout", timeout, "Leave it out to wait as long as the verifier does.");
   if (options.fetch !== undefined && typeof options.fetch !== "function") {
     throw optionError(owner, "fetch", "must be a function", "Leave it out for the global fetch.");
   }

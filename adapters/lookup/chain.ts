@@ -1,6 +1,6 @@
 import type { Clock } from "../../src/ports/clock.js";
 import type { LookupContext, LookupFacts, LookupProvider, LookupRequest, LookupResult } from "../../src/ports/lookup-provider.js";
-import { onlyOptions, optionError } from "../kit/option-error.js";
+import { onlyOptions, optionError, requireSeconds } from "../kit/option-error.js";
 import { nextTurn } from "../kit/turn.js";
 
 /** A fact that a chain may require. */
@@ -50,8 +50,7 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
   const { timeout, wants = allFacts, clock = platform } = options;
   if (!Array.isArray(providers) || providers.length === 0 || !providers.every((one: unknown) => typeof (one as LookupProvider | null)?.lookup === "function"))
     throw optionError(name, "providers", "must be a list of lookup providers", "Pass for example [twilioLookup({ … }), telnyxLookup({ … })].");
-  if (timeout !== undefined && !(Number.isFinite(timeout) && timeout > 0))
-    throw optionError(name, "timeout", "must be a number of seconds above 0", "Leave it out for an even share of lookupTimeout.");
+  requireSeconds(name, "timeout", timeout, "Leave it out for an even share of lookupTimeout.");
   if (!Array.isArray(wants) || wants.length === 0 || !wants.every((one) => allFacts.includes(one)))
     throw optionError(name, "wants", "must be a list of facts", `Those known are ${allFacts.join(", ")}.`);
   const prices = providers.map(({ price }) => price);

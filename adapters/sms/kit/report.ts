@@ -1,7 +1,7 @@
 import type { Receipt, ReceiptReading, ReceiptRequest } from "../../../src/ports/receipts.js";
 import { errorToken } from "../../kit/error-code.js";
 import { parseJson } from "../../kit/json.js";
-import { optionError, requireText } from "../../kit/option-error.js";
+import { optionError, requireSeconds, requireText } from "../../kit/option-error.js";
 import { idToken } from "./outcomes.js";
 import { sameText } from "./signature.js";
 
@@ -117,10 +117,7 @@ export function isStale(signedAt: number, now: number, tolerance: number): boole
 
 /** @throws TypeError unless it is a number of seconds above 0. */
 export function openTolerance(source: string, tolerance: number | undefined, usual: number): number {
-  if (tolerance === undefined) return usual;
-  if (!(Number.isFinite(tolerance) && tolerance > 0))
-    throw optionError(source, "tolerance", "must be a number of seconds above 0", `Leave it out for ${usual}.`);
-  return tolerance;
+  return requireSeconds(source, "tolerance", tolerance, `Leave it out for ${usual}.`) ?? usual;
 }
 
 /** Minimum characters of a secret in a URL: 96 bits or more in any usual encoding. */
