@@ -3,63 +3,41 @@ import { queryOf } from "./paths.js";
 
 /** Passes a WHATWG request to a handler. */
 export async function answerRequest(handler: HttpHandler, request: Request, paths: Pick<HttpRequest, "path" | "asked">): Promise<Response> {
-  const body = bodyOf(handler, request);
-  const answered = await handler.handle({
-    method: request.method,
-    ...paths,
-    query: queryOf(request.url),
-    header: (name) => request.headers.get(name) ?? undefined,
-    body: body.read,
-  });
-  const closes = body.stop();
-  const bytes = new TextEncoder().encode(answered.body);
-  const headers = { "content-length": String(bytes.length), ...(closes && { connection: "close" }), ...answered.headers };
-  return new Response(request.method === "HEAD" ? null : bytes, { status: answered.status, headers });
-}
-
-interface RequestBody {
-  /** Reads up to `limit` bytes plus one chunk. Rejects, and logs, if the body was already read. */
-  read(limit: number): Promise<HttpBody>;
-  /**
-   * Call it once the response is known: up to 1 MiB of the rest is read and discarded, so that the next request on the
-   * connection is not lost. Returns whether more was announced: the connection must close then. Of a body without a
-   * length, which may still be coming, the platform would lose the response if it closed at once.
-   */
-  stop(): boolean;
-}
-
-function bodyOf(handler: HttpHandler, request: Request): RequestBody {
   let reader: ReadableStreamDefaultReader<Uint8Array> | undefined;
   let isRead = false;
-  return {
-    async read(limit) {
-      if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
-      if (request.bodyUsed || request.body?.locked) {
-        const message =
-          "phoneproof: something read the request's body before the verifier. Hand it on in a new request: handler(new Request(request, { body: bytes })), with bytes rather than text, which would change its content type.";
-        handler.warn(message);
-        throw new Error(message);
-      }
-      reader = request.body?.getReader();
-      if (reader === undefined) return { kind: "bytes", bytes: new Uint8Array(0) };
-      const body = await readAll(reader, limit);
-      isRead = body.kind !== "refused";
-      return body;
-    },
-    stop() {
-      // Some platforms (Next.js) read an untouched body to its end, but not one whose reading was started and
-      // cancelled.
-      if (request.method !== "GET" && request.method !== "HEAD" && !request.bodyUsed && !request.body?.locked) {
-        reader = request.body?.getReader();
-      }
-      if (reader === undefined || isRead) return false;
-      void discard(reader).catch(() => undefined);
-      return Number(request.headers.get("content-length")) > restLimit;
-    },
-  };
+
+  /** Reads up to `limit` bytes plus one chunk. Rejects, and logs, if the body was already read. */
+  async function body(limit: number): Promise<HttpBody> {
+    if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
+    if (request.bodyUsed || request.body?.locked) {
+      const message =
+        "phoneproof: something read the request's body before the verifier. Hand it on in a new request: handler(new Request(request, { body: bytes })), with bytes rather than text, which would change its content type.";
+      handler.warn(message);
+      throw new Error(message);
+    }
+    reader = request.body?.getReader();
+    if (reader === undefined) return { kind: "bytes", bytes: new Uint8Array(0) };
+    const read = await readAll(reader, limit);
+    isRead = read.kind !== "refused";
+    return read;
+  }
+
+  const { method } = request;
+  const header = (name: string) => request.headers.get(name) ?? undefined;
+  const answered = await handler.handle({ method, ...paths, query: queryOf(request.url), header, body });
+
+  // Some platforms (Next.js) read an untouched body to its end, but not one whose reading was started and cancelled.
+  if (method !== "GET" && method !== "HEAD" && !request.bodyUsed && !request.body?.locked) reader = request.body?.getReader();
+  const hasRest = reader !== undefined && !isRead;
+  if (hasRest) void discard(reader as NonNullable<typeof reader>).catch(() => undefined);
+  // Not for a body without a length, which may still be coming: the platform would lose the response.
+  const closes = hasRest && Number(request.headers.get("content-length")) > restLimit;
+  const bytes = new TextEncoder().encode(answered.body);
+  const headers = { "content-length": String(bytes.length), ...(closes && { connection: "close" }), ...answered.headers };
+  return new Response(method === "HEAD" ? null : bytes, { status: answered.status, headers });
 }
 
-/** Bytes of a body that are discarded after the response. */
+/** Bytes of a body that are discarded after the response, so that the next request on the connection is not lost. */
 const restLimit = 1024 * 1024;
 
 async function discard(reader: ReadableStreamDefaultReader<Uint8Array>): Promise<void> {
@@ -81,15 +59,5 @@ async function readAll(reader: ReadableStreamDefaultReader<Uint8Array>, limit: n
     // When a client disconnects the stream fails, with an error that differs by platform.
     return { kind: "refused", reason: "cut_off" };
   }
-  return { kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : join(chunks, size) };
-}
-
-function join(chunks: readonly Uint8Array[], size: number): Uint8Array {
-  const bytes = new Uint8Array(size);
-  let at = 0;
-  for (const chunk of chunks) {
-    bytes.set(chunk, at);
-    at += chunk.length;
-  }
-  return bytes;
+  return { kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) };
 }
