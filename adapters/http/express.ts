@@ -1,4 +1,4 @@
-import type { HttpBody, HttpHandler, HttpRequest } from "../../src/http/message.js";
+import type { HttpBody, HttpHandler } from "../../src/http/message.js";
 import { onlyOptions, optionError } from "../kit/option-error.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { bodyIsGone, isUnpackError, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
@@ -40,37 +40,21 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
     throw optionError("expressHandlers", "unknownRoutes", 'must be "answer" or "next"', "Omit it for 404 responses.");
   const passUnknown = unknownRoutes === "next";
 
-  function answer(
-    handler: HttpHandler,
-    request: ExpressRequest,
-    response: NodeResponse,
-    path: string,
-    body: HttpRequest["body"],
-    pass: () => void,
-    next: ExpressNext,
-  ): void {
+  /** `error`: of what ran before us, such as the host's body parser. */
+  function answer(request: ExpressRequest, response: NodeResponse, next: ExpressNext, error?: unknown) {
+    const path = ourPath(roots, request);
+    if (path === undefined || (error && response.headersSent)) return next(error);
+    const handler = of(path);
+    const body = error ? refusedBody(handler, error) : (limit: number) => readBody(handler, request, request, limit);
+    if (body === undefined) return next(error);
     handler
       .handle(toHttpRequest(request, path, body))
-      .then((answered) => (passUnknown && answered.status === 404 ? pass() : writeResponse(handler, request, response, answered)))
+      .then((answered) => (passUnknown && answered.status === 404 ? next(error) : writeResponse(handler, request, response, answered)))
       .catch(next);
   }
 
-  return [
-    (request, response, next) => {
-      const path = ourPath(roots, request);
-      if (path === undefined) return next();
-      const handler = of(path);
-      answer(handler, request, response, path, (limit) => readBody(handler, request, request, limit), next, next);
-    },
-    (error, request, response, next) => {
-      const path = ourPath(roots, request);
-      if (path === undefined || response.headersSent) return next(error);
-      const handler = of(path);
-      const refused = refusedBody(handler, error);
-      if (refused === undefined) return next(error);
-      answer(handler, request, response, path, refused, () => next(error), next);
-    },
-  ];
+  // Express recognises an error middleware by its four parameters.
+  return [(request, response, next) => answer(request, response, next), (error, request, response, next) => answer(request, response, next, error)];
 }
 
 /**
