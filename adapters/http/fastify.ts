@@ -1,5 +1,5 @@
 import type { Readable } from "node:stream";
-import type { HttpRequest, HttpResponse } from "../../src/http/message.js";
+import type { HttpRequest } from "../../src/http/message.js";
 import { type Mountable, mounted } from "./mounted.js";
 import { letRestPast, type NodeRequest, type NodeResponse, readBody, toHttpRequest } from "./node-message.js";
 import { doubledRoot, isUnder, pathOf } from "./paths.js";
@@ -65,7 +65,11 @@ export function fastifyPlugin(
       const read: HttpRequest["body"] = (limit) => readBody(handler, raw, isStream(body) ? body : raw, limit);
       const answered = await handler.handle({ ...toHttpRequest(raw, path, read), method });
       letRestPast(handler, raw, reply.raw);
-      return write(reply, answered);
+      reply.code(answered.status);
+      reply.headers(answered.headers);
+      // With a serializer set on the reply, Fastify leaves the content type unchanged.
+      reply.serializer(asItIs);
+      return reply.send(answered.body);
     }
 
     scope.removeAllContentTypeParsers();
@@ -81,14 +85,6 @@ export function fastifyPlugin(
     }
     done();
   };
-}
-
-function write(reply: FastifyReplyLike, { status, headers, body }: HttpResponse): unknown {
-  reply.code(status);
-  reply.headers(headers);
-  // With a serializer set on the reply, Fastify leaves the content type unchanged.
-  reply.serializer(asItIs);
-  return reply.send(body);
 }
 
 const asItIs = (text: string) => text;
