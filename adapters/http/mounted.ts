@@ -7,18 +7,14 @@ type Mount = HttpHandler | { readonly http: HttpHandler };
 /** What can be mounted: a verifier, one of its handlers, or several together, `[verifier, verifier.receipts]`. */
 export type Mountable = Mount | readonly Mount[];
 
-export interface Mounted {
-  /** Longest first: where roots nest, as `/v2` and `/v2/Services` do, the longest that matches wins. */
-  readonly roots: readonly string[];
-  /** Returns the handler of a path. For an unknown path: the one whose root is in `asked`, else the first. */
-  of(path: string, asked?: string): HttpHandler;
-}
-
 /**
+ * Returns the roots, longest first: where they nest, as `/v2` and `/v2/Services` do, the longest that matches wins; and
+ * `of`, which finds the handler of a path. For an unknown path: the one whose root is in `asked`, else the first.
+ *
  * `usage`: how the mounting function is called, for example `app.use(expressHandlers(verifier))`. Throws `TypeError`
  * for an invalid handler, a verifier without `customers`, and two handlers of the same paths.
  */
-export function mounted(usage: string, given: Mountable): Mounted {
+export function mounted(usage: string, given: Mountable) {
   const list: readonly Mount[] = Array.isArray(given) ? given : [given as Mount];
   if (list.length === 0) throw new TypeError(`phoneproof: ${usage} needs at least one handler; its list is empty`);
   const handlers = list.map((one, at) => {
@@ -36,7 +32,7 @@ export function mounted(usage: string, given: Mountable): Mounted {
       `phoneproof: ${usage} has two handlers for ${twice}, of which the second would never be asked: mount it by itself, under another prefix`,
     );
   const found = (path: string, asked: string) => byRoot.find(({ root }) => isUnder(root, path)) ?? byRoot.find(({ root }) => asked.includes(`${root}/`));
-  return { roots, of: (path, asked = path) => found(path, asked)?.handler ?? (handlers[0] as HttpHandler) };
+  return { roots, of: (path: string, asked = path) => found(path, asked)?.handler ?? (handlers[0] as HttpHandler) };
 }
 
 function isHandler(value: unknown): value is HttpHandler {
