@@ -1,17 +1,9 @@
 import type { StoreInspection } from "../../../src/ports/store.js";
-import { partsOf, steps } from "./schema.js";
+import { newestStep, partsOf } from "./schema.js";
 
 type Ask = <Row>(text: string, values?: (string | null)[]) => Promise<readonly Row[]>;
 
-interface Server {
-  readonly time: string;
-  readonly version: string;
-  readonly synchronous_commit: string;
-  readonly isolation: string;
-  readonly encoding: string;
-  readonly standby: boolean;
-  readonly usable: boolean | null;
-}
+type Server = Readonly<Record<"time" | "version" | "synchronous_commit" | "isolation" | "encoding", string> & { standby: boolean; usable: boolean | null }>;
 
 /** Reports on the server and the schema `s` (a quoted name). */
 export async function inspect(ask: Ask, s: string, until: number): Promise<StoreInspection> {
@@ -49,10 +41,8 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
 
 /** Missing parts and rights of an existing schema, each with the statement that adds it. */
 async function missingParts(ask: Ask, s: string): Promise<string[]> {
-  const parts = [...partsOf(s)].map(([part, sql]) => {
-    const [kind, name] = part.split(" ");
-    return { kind, name, fix: kind === "function" ? `run schemaSql() again as its owner, after delete from ${s}.step` : sql };
-  });
+  const again = `run schemaSql() again as its owner, after delete from ${s}.step`;
+  const parts = partsOf(s).map(({ kind, name, sql }) => ({ kind, name, fix: kind === "function" ? again : sql }));
   const missing = await ask<{ it: string }>(
     `with part as (select *, '${s}.' || name as whole from json_to_recordset($1::text::json) as p(kind text, name text, fix text))
     select 'the ' || kind || ' ' || whole || ' is missing: ' || fix as it from part where case kind when 'function' then to_regproc(whole)::oid else to_regclass(whole)::oid end is null
@@ -63,6 +53,6 @@ async function missingParts(ask: Ask, s: string): Promise<string[]> {
   if (missing.length > 0) return missing.map(({ it }) => it);
   const [step] = await ask<{ reached: number }>(`select coalesce(max(number), 0) as reached from ${s}.step`);
   const reached = Number(step?.reached);
-  if (reached >= steps.length) return [];
-  return [`the schema ${s} is at step ${reached} of ${steps.length}: call await store.ensureSchema(), or run schemaSql() as its owner`];
+  if (reached >= newestStep) return [];
+  return [`the schema ${s} is at step ${reached} of ${newestStep}: call await store.ensureSchema(), or run schemaSql() as its owner`];
 }

@@ -51,6 +51,10 @@ function functions(s: string): Readonly<Record<string, string>> {
   const add = `on conflict (name, part) do update set held = x.held + excluded.held, ends = greatest(x.ends, excluded.ends)`;
   const names = (list: string) => `any (array(select json_array_elements_text(what::json -> '${list}')))`;
   const lock = `on conflict (name) do update set commits = x.commits + 1`;
+  const ended = (table: string) => `select t.ctid from ${s}.${table} t where t.ends < ${thisMinute} order by t.ends limit rows::integer for update skip locked`;
+  const sweep = (table: string) => `  delete from ${s}.${table} where ctid = any (array(${ended(table)}));
+  get diagnostics gone = row_count;
+  largest := greatest(largest, gone);`;
   return {
     "commit(owner text, changes text) returns text": `${planned} as $$
 declare
@@ -146,50 +150,45 @@ declare
   gone integer;
   largest integer := 0;
 begin
-${ending
-  .map(
-    (
-      table,
-    ) => `  delete from ${s}.${table} where ctid = any (array(select t.ctid from ${s}.${table} t where t.ends < ${thisMinute} order by t.ends limit rows::integer for update skip locked));
-  get diagnostics gone = row_count;
-  largest := greatest(largest, gone);`,
-  )
-  .join("\n")}
+${ending.map(sweep).join("\n")}
   return largest;
 end $$`,
   };
 }
 
-/** The contents of the schema `s` (a quoted name): "kind name", and the statement that creates it. */
-export function partsOf(s: string): ReadonlyMap<string, string> {
-  const made = Object.entries(tables).map(
-    ([name, columns]) => [`table ${name}`, `create table ${s}.${name} (${columns})${name === "step" ? "" : ` with (${settings})`}`] as const,
-  );
-  const indexed = Object.entries(indexes).map(([name, on]) => [`index ${name}`, `create index ${name} on ${s}.${on}`] as const);
-  const callable = Object.entries(functions(s)).map(
-    ([head, body]) => [`function ${head.split("(")[0]}`, `create or replace function ${s}.${head} ${body}`] as const,
-  );
-  return new Map([...made, ...indexed, ...callable]);
+/** The tables, indexes and functions of the schema `s` (a quoted name), each with the statement that creates it. */
+export function partsOf(s: string): { readonly kind: string; readonly name: string; readonly sql: string }[] {
+  const withSettings = (table: string) => (table === "step" ? "" : ` with (${settings})`);
+  return [
+    ...Object.entries(tables).map(([name, columns]) => ({ kind: "table", name, sql: `create table ${s}.${name} (${columns})${withSettings(name)}` })),
+    ...Object.entries(indexes).map(([name, on]) => ({ kind: "index", name, sql: `create index ${name} on ${s}.${on}` })),
+    ...Object.entries(functions(s)).map(([head, body]) => ({
+      kind: "function",
+      name: head.replace(/\(.*/, ""),
+      sql: `create or replace function ${s}.${head} ${body}`,
+    })),
+  ];
 }
 
-/** The tables and indexes that each step adds; the last step is the newest. Each step also replaces the functions. */
-export const steps = [["table", "index"]];
+/** The newest step. The first one adds all tables and indexes, and each replaces the functions. */
+export const newestStep = 1;
 
 /** Returns one statement: it is applied as a whole, by one process at a time. The lock ends with it. */
 export function schemaSql(s: string): string {
-  const parts = [...partsOf(s)];
-  const all = (kinds: readonly string[]) =>
-    parts.flatMap(([name, sql]) => (kinds.includes(name.split(" ")[0] as string) && name !== "table step" ? `    ${sql};\n` : [])).join("");
+  const [step, ...parts] = partsOf(s);
+  const added = (functions: boolean) => parts.flatMap(({ kind, sql }) => ((kind === "function") === functions ? `    ${sql};\n` : [])).join("");
   return `do $phoneproof$
 declare
   reached integer := 0;
 begin
   perform pg_advisory_xact_lock(hashtext('phoneproof'));
   if to_regnamespace('${s}') is null then create schema ${s}; end if;
-  if to_regclass('${s}.step') is null then ${new Map(parts).get("table step")}; end if;
+  if to_regclass('${s}.step') is null then ${step?.sql}; end if;
   reached := coalesce((select max(number) from ${s}.step), 0);
-${steps.map((kinds, at) => `  if reached < ${at + 1} then\n${all(kinds)}  end if;\n`).join("")}  if reached < ${steps.length} then
-${all(["function"])}    insert into ${s}.step (number) values (${steps.length});
+  if reached < 1 then
+${added(false)}  end if;
+  if reached < ${newestStep} then
+${added(true)}    insert into ${s}.step (number) values (${newestStep});
   end if;
 end $phoneproof$`;
 }
