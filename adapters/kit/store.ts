@@ -1,4 +1,4 @@
-import type { Claim, StoredRecord, SumClaim } from "../../src/ports/store.js";
+import type { Claim, MemberClaim, StoredRecord, SumClaim, SumParts } from "../../src/ports/store.js";
 
 /** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
 const maxBytes = 64 * 1024;
@@ -35,6 +35,34 @@ export function parseEach<T>(found: readonly T[], parse: (one: T) => StoredRecor
 /** The total of a sum that holds `held` after a claim. */
 export function raised(held: number, { weight, floor = Number.NEGATIVE_INFINITY }: Pick<SumClaim, "weight" | "floor">): number {
   return Math.max(floor, Math.max(floor, held) + weight);
+}
+
+/** What a store counts for claims. */
+export interface Counts {
+  /** The total of the parts of a sum that count. */
+  total(parts: SumParts): number;
+  /** How many members of a window are newer than `since`, excluding `except`. */
+  newer(claim: MemberClaim, except?: string): number;
+  /** The time of the member after the `skipped` newest of a window, ignoring the claim's; `undefined` if there is none. */
+  timeOf(claim: MemberClaim, skipped: number): number | undefined;
+}
+
+/** The count without a claim that is rejected, and when it would be granted; `undefined` if it is granted now. */
+export function refusalOf(claim: Claim, { total, newer, timeOf }: Counts): { count: number; roomSince?: number; roomPart?: number } | undefined {
+  const { limit } = claim;
+  if (limit === undefined || ("sum" in claim ? claim.weight < 0 : claim.out)) return undefined;
+  if ("sum" in claim) {
+    const { sum, part, parts } = claim;
+    const count = total(claim);
+    if (raised(count, claim) <= limit) return undefined;
+    const later = Array.from({ length: parts + 1 }, (_, at) => part + 1 + at);
+    const roomPart = later.find((part) => raised(total({ sum, part, parts }), claim) <= limit);
+    return roomPart === undefined ? { count } : { count, roomPart };
+  }
+  const count = newer(claim, claim.member);
+  if (count < limit) return undefined;
+  const roomSince = timeOf(claim, limit - 1);
+  return roomSince === undefined ? { count } : { count, roomSince };
 }
 
 /** The largest limit that the claims of a commit set for a window; 0 for none. */

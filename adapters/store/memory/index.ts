@@ -1,6 +1,6 @@
 import type { Change, Claim, CommitResult, Deletion, Expiry, MemberClaim, Store, StoredRecord, SumParts, Tally } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
-import { raised, refuseLarge } from "../../kit/store.js";
+import { type Counts, raised, refusalOf, refuseLarge } from "../../kit/store.js";
 import { type Row, Rows } from "./rows.js";
 
 export interface MemoryStoreOptions {
@@ -72,6 +72,11 @@ class MemoryStore implements Store {
   readonly #values = new Rows<Row & { readonly text: string }>();
   readonly #counted = [this.#windows, this.#sums, this.#counters];
   readonly #all = [this.#records, ...this.#counted, this.#values];
+  readonly #counts: Counts = {
+    total: (parts) => this.#sums.get(parts.sum).reduce((total, { part, held }) => (isCounted(part, parts) ? total + held : total), 0),
+    newer: ({ window, since }, except) => this.#windows.get(window).filter(({ member, at }) => at > since && member !== except).length,
+    timeOf: (claim, skipped) => this.#windows.get(claim.window).filter(({ member }) => member !== claim.member)[skipped]?.at,
+  };
   #timer: ReturnType<typeof setInterval> | undefined;
   #isClosed = false;
 
@@ -92,7 +97,7 @@ class MemoryStore implements Store {
     if (!landed(token)) {
       if (record !== undefined && (kept?.token ?? null) !== expected) return kept === undefined ? { done: false } : { done: false, current: readable(kept) };
       for (const [refusedBy, claim] of claims.entries()) {
-        const refusal = this.#refusal(claim);
+        const refusal = refusalOf(claim, this.#counts);
         if (refusal !== undefined) return { done: false, refusedBy, ...refusal };
       }
       if (record !== undefined) this.#makeRoom([this.#records], [record], () => kept === undefined, "authentications");
@@ -101,13 +106,13 @@ class MemoryStore implements Store {
       for (const claim of claims) {
         if ("window" in claim && claim.out) this.#windows.remove(claim.window, ({ member, at }) => member === claim.member && at === claim.now);
         else if ("window" in claim) this.#enter(claim, token, claims, piece);
-        else this.#add(this.#sums, claim.sum, claim.part, raised(this.#total(claim), claim) - this.#total(claim), claim, piece);
+        else this.#add(this.#sums, claim.sum, claim.part, raised(this.#counts.total(claim), claim) - this.#counts.total(claim), claim, piece);
       }
       if (revoke !== undefined && landed(revoke.token)) for (const claim of revoke.claims) this.#takeBack(claim, revoke.token);
       if (record !== undefined) this.#write(record, kept, piece);
     }
-    const counts = claims.map((claim) => ("sum" in claim ? this.#total(claim) : this.#newer(claim)));
-    return { done: true, counts, asked: asks.map((parts) => this.#total(parts)) };
+    const counts = claims.map((claim) => ("sum" in claim ? this.#counts.total(claim) : this.#counts.newer(claim)));
+    return { done: true, counts, asked: asks.map((parts) => this.#counts.total(parts)) };
   }
 
   async members(window: string, limit: number): Promise<string[]> {
@@ -163,33 +168,6 @@ class MemoryStore implements Store {
 
   #kept({ customer, id }: Pick<StoredRecord, "customer" | "id">): Kept | undefined {
     return this.#records.get(id).find((kept) => kept.customer === customer);
-  }
-
-  /** The total of the counted parts of a sum. */
-  #total(parts: SumParts): number {
-    return this.#sums.get(parts.sum).reduce((total, { part, held }) => (isCounted(part, parts) ? total + held : total), 0);
-  }
-
-  /** How many members of a window are newer than `since`, excluding `except`. */
-  #newer({ window, since }: MemberClaim, except?: string): number {
-    return this.#windows.get(window).filter(({ member, at }) => at > since && member !== except).length;
-  }
-
-  /** The count without this claim, and when the claim would be granted; undefined if it is granted now. */
-  #refusal(claim: Claim): { readonly count: number; readonly roomSince?: number; readonly roomPart?: number } | undefined {
-    const { limit } = claim;
-    if (limit === undefined) return undefined;
-    if ("sum" in claim) {
-      const count = this.#total(claim);
-      if (claim.weight < 0 || raised(count, claim) <= limit) return undefined;
-      const later = Array.from({ length: claim.parts + 1 }, (_, i) => claim.part + 1 + i);
-      const roomPart = later.find((part) => raised(this.#total({ sum: claim.sum, part, parts: claim.parts }), claim) <= limit);
-      return roomPart === undefined ? { count } : { count, roomPart };
-    }
-    const count = this.#newer(claim, claim.member);
-    if (claim.out || count < limit) return undefined;
-    const last = this.#windows.get(claim.window).filter(({ member }) => member !== claim.member)[limit - 1];
-    return last === undefined ? { count } : { count, roomSince: last.at };
   }
 
   /** Whether a claim adds a row. */

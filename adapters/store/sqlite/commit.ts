@@ -1,15 +1,14 @@
-import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, StoredRecord, SumClaim, SumParts } from "../../../src/ports/store.js";
-import { CorruptRecord, raised } from "../../kit/store.js";
+import type { Change, Claim, CommitResult, Expiry, RecordWrite, StoredRecord } from "../../../src/ports/store.js";
+import { CorruptRecord, type Counts, raised, refusalOf } from "../../kit/store.js";
 import type { Connection, SqliteRow } from "./connection.js";
 import { SqliteError } from "./errors.js";
 
 /** When a life that begins now ends, on this machine's clock. */
 export const endOf = ({ now, keepUntil }: Expiry): number => Date.now() + Math.max(0, keepUntil - now);
 
-const one = "SELECT * FROM phoneproof_records WHERE customer = ? AND id = ?";
-
-/** The row of a record. */
-export const rowOf = ({ get }: Connection, { customer, id }: Pick<StoredRecord, "customer" | "id">): SqliteRow | undefined => get(one, customer, id);
+export function rowOf({ get }: Connection, { customer, id }: Pick<StoredRecord, "customer" | "id">): SqliteRow | undefined {
+  return get("SELECT * FROM phoneproof_records WHERE customer = ? AND id = ?", customer, id);
+}
 
 /** Returns the record, or an error that names it if the row is not one that `write` makes. */
 export function parseRecord({ customer, id, tokens, data, keep_until }: SqliteRow): StoredRecord {
@@ -31,46 +30,24 @@ export function commit(connection: Connection, { claims = [], asks = [], record,
   const current = row && parseRecord(row);
   const hasLanded = (token: string | undefined) => token !== undefined && current?.tokens.includes(token) === true;
 
-  /** The total of the parts that count. */
-  const heldIn = ({ sum, part, parts, ahead }: SumParts) => {
-    const held = "SELECT coalesce(sum(held), 0) AS held FROM phoneproof_sums WHERE sum = ? AND part BETWEEN ? AND ?";
-    return Number(get(held, sum, Math.max(0, part - parts + 1), ahead ? part + 1 : part)?.["held"]);
+  const counted: Counts = {
+    total({ sum, part, parts, ahead }) {
+      const held = "SELECT coalesce(sum(held), 0) AS held FROM phoneproof_sums WHERE sum = ? AND part BETWEEN ? AND ?";
+      return Number(get(held, sum, Math.max(0, part - parts + 1), ahead ? part + 1 : part)?.["held"]);
+    },
+    newer({ window, since }, except) {
+      const newer = "SELECT count(*) AS newer FROM phoneproof_members WHERE window = ? AND at > ? AND member IS NOT ?";
+      return Number(get(newer, window, since, except ?? null)?.["newer"]);
+    },
+    timeOf({ window, member }, skipped) {
+      const newest = "SELECT at FROM phoneproof_members WHERE window = ? AND member <> ? ORDER BY at DESC LIMIT 1 OFFSET ?";
+      return get(newest, window, member, skipped)?.["at"] as number | undefined;
+    },
   };
-
-  /** How many members of a window are newer than `since`, excluding `except`. */
-  const newerThan = ({ window, since }: MemberClaim, except: string | null = null) => {
-    const newer = "SELECT count(*) AS newer FROM phoneproof_members WHERE window = ? AND at > ? AND member IS NOT ?";
-    return Number(get(newer, window, since, except)?.["newer"]);
-  };
-
-  /** The count without this claim, and when the claim would be granted; `undefined` if it is granted now. */
-  function refusalOf(claim: Claim): { readonly count: number; readonly roomSince?: number; readonly roomPart?: number } | undefined {
-    if (claim.limit === undefined) return undefined;
-    return "sum" in claim ? refusedSum(claim, claim.limit) : refusedMember(claim, claim.limit);
-  }
-
-  function refusedSum(claim: SumClaim, limit: number) {
-    const { sum, part, parts, weight } = claim;
-    if (weight < 0) return undefined;
-    const count = heldIn(claim);
-    if (raised(count, claim) <= limit) return undefined;
-    const later = Array.from({ length: parts + 1 }, (_, i) => part + 1 + i);
-    const roomPart = later.find((part) => raised(heldIn({ sum, part, parts }), claim) <= limit);
-    return roomPart === undefined ? { count } : { count, roomPart };
-  }
-
-  function refusedMember(claim: MemberClaim, limit: number) {
-    if (claim.out) return undefined;
-    const count = newerThan(claim, claim.member);
-    if (count < limit) return undefined;
-    const newest = "SELECT at FROM phoneproof_members WHERE window = ? AND member <> ? ORDER BY at DESC LIMIT 1 OFFSET ?";
-    const roomSince = get(newest, claim.window, claim.member, limit - 1)?.["at"];
-    return roomSince === undefined ? { count } : { count, roomSince: Number(roomSince) };
-  }
 
   function make(claim: Claim): void {
     if ("sum" in claim) {
-      const held = claim.floor === undefined ? 0 : heldIn(claim);
+      const held = claim.floor === undefined ? 0 : counted.total(claim);
       addTo(connection, claim.sum, claim.part, claim.floor === undefined ? claim.weight : raised(held, claim) - held, claim);
     } else if (claim.out) {
       run("DELETE FROM phoneproof_members WHERE window = ? AND member = ? AND at = ?", claim.window, claim.member, claim.now);
@@ -90,15 +67,15 @@ export function commit(connection: Connection, { claims = [], asks = [], record,
   if (!hasLanded(token)) {
     if (record !== undefined && (current?.tokens[0] ?? null) !== expected) return { done: false, ...(current && { current }) };
     for (const [refusedBy, claim] of claims.entries()) {
-      const refusal = refusalOf(claim);
+      const refusal = refusalOf(claim, counted);
       if (refusal !== undefined) return { done: false, refusedBy, ...refusal };
     }
     claims.forEach(make);
     if (revoke !== undefined && hasLanded(revoke.token)) for (const claim of revoke.claims) takeBack(claim, revoke.token);
     if (record !== undefined) write(connection, record, row);
   }
-  const countOf = (claim: Claim) => ("sum" in claim ? heldIn(claim) : newerThan(claim));
-  return { done: true, counts: claims.map((claim, at) => (counts?.includes(at) === false ? undefined : countOf(claim))), asked: asks.map(heldIn) };
+  const countOf = (claim: Claim) => ("sum" in claim ? counted.total(claim) : counted.newer(claim));
+  return { done: true, counts: claims.map((claim, at) => (counts?.includes(at) === false ? undefined : countOf(claim))), asked: asks.map(counted.total) };
 }
 
 function write({ run }: Connection, record: RecordWrite, before: SqliteRow | undefined): void {
