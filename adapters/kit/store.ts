@@ -8,6 +8,12 @@ export function refuseLarge(store: string, what: string, text: string | undefine
   if (text !== undefined && Buffer.byteLength(text) > maxBytes) throw new RangeError(`${store}: ${what} is larger than ${maxBytes} bytes`);
 }
 
+/** Whether a client, possibly a function, has these methods. */
+export function has<Client = object>(client: unknown, ...methods: string[]): client is Client {
+  const isAny = (typeof client === "object" && client !== null) || typeof client === "function";
+  return isAny && methods.every((method) => typeof (client as Record<string, unknown>)[method] === "function");
+}
+
 /** A stored record cannot be read. */
 export class CorruptRecord extends Error {
   constructor(store: string, customer: unknown, id: unknown) {

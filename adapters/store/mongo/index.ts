@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
-import { CorruptRecord, parseEach, refuseLarge } from "../../kit/store.js";
+import { CorruptRecord, has, parseEach, refuseLarge } from "../../kit/store.js";
 import { commit } from "./commit.js";
 import { collectionNames, type Document, look, type MongoDb, made, OldServer, type Opened, open, sendAll, upsert, withoutValues } from "./driver.js";
 import { indexes, inspect } from "./inspect.js";
@@ -53,11 +53,11 @@ export interface MongoStore extends Store {
  */
 export function mongoStore(options: MongoStoreOptions): MongoStore {
   const { db, prefix = "phoneproof_" } = options ?? {};
-  if (typeof db?.collection !== "function" || typeof db.command !== "function" || typeof db.databaseName !== "string") {
+  if (!has<MongoDb>(db, "collection", "command") || typeof db.databaseName !== "string") {
     const what =
       db === undefined
         ? "is missing: pass `client.db()`, as in mongoStore({ db: client.db() })"
-        : typeof (db as { then?: unknown } | null)?.then === "function"
+        : has(db, "then")
           ? "is a promise: await it first"
           : "is not a Db of the mongodb driver; pass `client.db()`, not the client, a connection or a collection";
     throw new TypeError(`mongoStore: option \`db\` ${what}`);

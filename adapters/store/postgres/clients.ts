@@ -1,3 +1,5 @@
+import { has } from "../../kit/store.js";
+
 /**
  * Runs one statement with its values (texts or `null`) and returns the rows as objects keyed by column name. It must
  * not retry a statement by itself, nor run it inside a transaction of the application.
@@ -49,11 +51,4 @@ export function recognise(options: { readonly pool?: unknown; readonly query?: u
 export function rowsOf<Row>(result: unknown): readonly Row[] {
   if (Array.isArray(result) && !Array.isArray(result[0])) return result;
   throw new TypeError("option `query` must return the rows as objects, as in async (text, values) => (await client.query(text, values)).rows");
-}
-
-function has(client: unknown, method: string): boolean {
-  return (
-    ((typeof client === "object" && client !== null) || typeof client === "function") &&
-    typeof (client as unknown as Record<string, unknown>)[method] === "function"
-  );
 }

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { has } from "../../kit/store.js";
 
 /**
  * Runs a Lua script (EVAL) and returns Redis's reply, a string or its bytes. All keys of a call share a slot.
@@ -69,10 +70,6 @@ export function recognise(client: unknown): { readonly run: RunScript; readonly 
   throw new TypeError(
     `redisStore: option \`client\` is not a client of @upstash/redis, redis, ioredis or @valkey/valkey-glide, nor a function (script, keys, args) => Promise; ${fix}`,
   );
-}
-
-function has<T>(client: unknown, ...methods: string[]): client is T {
-  return typeof client === "object" && client !== null && methods.every((method) => typeof (client as Record<string, unknown>)[method] === "function");
 }
 
 const shas = new Map<string, string>();
