@@ -36,7 +36,8 @@ export interface Connection {
   atomically<T>(work: () => T): T;
 }
 
-export const isDurableObject = (database: SqliteDatabase): database is DurableObjectStorage => "transactionSync" in database;
+export const isDurableObject = (database: SqliteDatabase | undefined): database is DurableObjectStorage =>
+  database !== undefined && "transactionSync" in database;
 
 // Some libraries read a text only up to its first NUL.
 const [nul, mark] = ["\0", "\x01"];

@@ -1,8 +1,8 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
-import { parseEach, refuseLarge } from "../../kit/store.js";
+import { has, parseEach, refuseLarge } from "../../kit/store.js";
 import { addTo, commit, endOf, parseRecord, rowOf } from "./commit.js";
-import { type Connection, connectionOf, isDurableObject, retried, type SqliteDatabase, type SqliteHandle, type Write, writerOf } from "./connection.js";
+import { type Connection, connectionOf, type DurableObjectStorage, isDurableObject, retried, type SqliteDatabase, writerOf } from "./connection.js";
 import { openFile } from "./file.js";
 import { prepare, type Synchronous, sweeperOf, synchronousNames } from "./schema.js";
 
@@ -38,12 +38,6 @@ export interface SqliteStoreOptions {
 /** Maximum number of rows that one transaction deletes. */
 const mostDeleted = 500;
 
-interface Opened {
-  readonly connection: Connection;
-  readonly write: Write;
-  close(): void;
-}
-
 /**
  * Stores authentications and counters in an SQLite database (3.37 or newer), on one machine. Processes on it may share
  * a file, but not a file on a network file system.
@@ -56,29 +50,29 @@ interface Opened {
  */
 export function sqliteStore(options: SqliteStoreOptions): Store {
   const { database, file, synchronous = "FULL", busyTimeout = 1_500 } = readOptions(options);
-  let opening: Promise<Opened> | undefined;
+  const isDurable = isDurableObject(database);
+  let opening: ReturnType<typeof open> | undefined;
 
-  async function open(): Promise<Opened> {
-    const opened = database ?? (await openFile(file as string));
-    const close = () => {
-      if (database === undefined) (opened as SqliteHandle & { close(): void }).close();
-    };
+  async function open() {
+    const own = database === undefined ? await openFile(file as string) : undefined;
+    const used = (database ?? own) as SqliteDatabase;
     try {
-      const connection = connectionOf(opened);
-      await retried(busyTimeout, () => prepare(connection, opened, synchronous));
-      return { connection, write: writerOf(connection, busyTimeout, sweeperOf(connection)), close };
+      const connection = connectionOf(used);
+      await retried(busyTimeout, () => prepare(connection, used, synchronous));
+      return { own, connection, write: writerOf(connection, busyTimeout, sweeperOf(connection)) };
     } catch (error) {
-      close();
+      own?.close();
       throw error;
     }
   }
 
-  async function opened(): Promise<Opened> {
-    opening ??= open();
-    return opening.catch((error) => {
+  /** The open database. If it cannot be opened, the next call tries again. */
+  function opened() {
+    opening ??= open().catch((error) => {
       opening = undefined;
       throw error;
     });
+    return opening;
   }
 
   async function read<T>(work: (connection: Connection) => T): Promise<T> {
@@ -139,11 +133,11 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     },
 
     async delete({ records = [], windows = [], sums = [], values = [] }): Promise<void> {
-      const rows: [sql: string, ...names: string[]][] = [
-        ...records.map(({ customer, id }): [string, string, string] => ["records WHERE customer = ? AND id = ?", customer, id]),
-        ...windows.map((window): [string, string] => ["members WHERE window = ?", window]),
-        ...sums.map(({ sum }): [string, string] => ["sums WHERE sum = ? AND part >= 0", sum]),
-        ...values.map((key): [string, string] => ["values WHERE name = ?", key]),
+      const rows = [
+        ...records.map(({ customer, id }) => ["records WHERE customer = ? AND id = ?", customer, id]),
+        ...windows.map((window) => ["members WHERE window = ?", window]),
+        ...sums.map(({ sum }) => ["sums WHERE sum = ? AND part >= 0", sum]),
+        ...values.map((key) => ["values WHERE name = ?", key]),
       ];
       for (let from = 0; from < rows.length; from += mostDeleted)
         await write(({ run }) => {
@@ -151,14 +145,14 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
         });
       // The write-ahead log still holds the erased data. If another process is reading, it stays until the log is
       // overwritten.
-      if (records.length + windows.length > 0 && !(database && isDurableObject(database))) await read(({ all }) => all("PRAGMA wal_checkpoint(TRUNCATE)"));
+      if (records.length + windows.length > 0 && !isDurable) await read(({ all }) => all("PRAGMA wal_checkpoint(TRUNCATE)"));
     },
 
     async inspect(until) {
       const pragma = (connection: Connection, name: string) => String(connection.get(`PRAGMA ${name}`)?.[name]);
       return read((connection) => {
         const due = Number(connection.get("SELECT count(*) AS due FROM (SELECT 1 FROM phoneproof_records WHERE wake_at <= ? LIMIT 10000)", until)?.["due"]);
-        const kept = database !== undefined && isDurableObject(database) ? undefined : pragma(connection, "journal_mode");
+        const kept = isDurable ? undefined : pragma(connection, "journal_mode");
         const level = kept && (synchronousNames[Number(pragma(connection, "synchronous"))] ?? "");
         return { kind: "sqlite", time: Date.now(), due, ...(kept && level && { settings: { journal_mode: kept, synchronous: level } }) };
       });
@@ -169,7 +163,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
       const last = await opening?.catch(() => undefined);
       opening = undefined;
       await last?.write(() => undefined).catch(() => undefined);
-      last?.close();
+      last?.own?.close();
     },
   };
 }
@@ -186,7 +180,7 @@ function readOptions(options: SqliteStoreOptions): SqliteStoreOptions {
     if (typeof file !== "string" || file === "") throw wrong("file", 'must be the path of a file, as in sqliteStore({ file: "phoneproof.db" })');
   }
   if (synchronous !== undefined && !synchronousNames.includes(synchronous)) throw wrong("synchronous", `must be one of ${synchronousNames.join(", ")}`);
-  if (synchronous !== undefined && database !== undefined && isDurableObject(database)) throw wrong("synchronous", "must be left out for a Durable Object");
+  if (synchronous !== undefined && isDurableObject(database)) throw wrong("synchronous", "must be left out for a Durable Object");
   if (busyTimeout !== undefined && !(Number.isInteger(busyTimeout) && busyTimeout >= 0 && busyTimeout <= 60_000))
     throw wrong("busyTimeout", "must be an integer from 0 to 60,000: milliseconds");
   return options;
@@ -195,10 +189,9 @@ function readOptions(options: SqliteStoreOptions): SqliteStoreOptions {
 function errorOfDatabase(database: unknown): string | undefined {
   if (database === undefined) return 'is missing: pass an open database, or option `file`, as in sqliteStore({ file: "phoneproof.db" })';
   if (typeof database === "string") return "must be an open database; for a path use option `file`";
-  const { exec, prepare, sql, transactionSync, then, batch, parallelize } = (database ?? {}) as Record<string, unknown>;
-  if (typeof then === "function") return "is a promise: await it first";
-  if (typeof batch === "function") return "is a D1 database, which cannot look and write in one step; use a Durable Object's `ctx.storage`";
-  if (typeof parallelize === "function") return "is of the package sqlite3, which is asynchronous; use node:sqlite, better-sqlite3 or libsql";
-  if ((typeof exec === "function" && typeof prepare === "function") || (typeof transactionSync === "function" && sql !== undefined)) return undefined;
+  if (has(database, "then")) return "is a promise: await it first";
+  if (has(database, "batch")) return "is a D1 database, which cannot look and write in one step; use a Durable Object's `ctx.storage`";
+  if (has(database, "parallelize")) return "is of the package sqlite3, which is asynchronous; use node:sqlite, better-sqlite3 or libsql";
+  if (has(database, "exec", "prepare") || (has<DurableObjectStorage>(database, "transactionSync") && database.sql !== undefined)) return undefined;
   return "must be an open database of node:sqlite, better-sqlite3, libsql or bun:sqlite, or `ctx.storage` of a Durable Object";
 }
