@@ -1,3 +1,5 @@
+import { pick } from "../../kit/json.js";
+
 /** What PostgreSQL error codes mean here, and how to fix them. */
 const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
   [
@@ -8,25 +10,14 @@ const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
   [/^25006$/, "the server is read-only, as a standby is: connect to the primary (target_session_attrs=read-write)"],
 ];
 
-/** What a client's error holds of the server's. */
-interface ServerError {
-  readonly message?: unknown;
-  readonly code?: unknown;
-}
-
 /** The server's error within a client's: Drizzle has it in `cause`, Prisma in `meta`, and Bun has its code in `errno`. */
-function ofServer(error: unknown): ServerError {
+function ofServer(error: unknown): { readonly message?: unknown; readonly code?: unknown } {
   if (typeof error !== "object" || error === null) return { message: String(error) };
-  const { message, code, errno, query, cause, meta } = error as ServerError & {
-    readonly errno?: unknown;
-    readonly query?: unknown;
-    readonly cause?: unknown;
-    readonly meta?: { readonly driverAdapterError?: { readonly message: string; readonly cause?: { originalMessage?: string; originalCode?: string } } };
-  };
+  const { name, message, code, errno, query, cause } = error as Readonly<Record<string, unknown>>;
   if (query !== undefined && cause) return ofServer(cause);
-  const { driverAdapterError: adapter } = meta ?? {};
-  if (adapter) return { message: adapter.cause?.originalMessage ?? adapter.message, code: adapter.cause?.originalCode };
-  return { message: message || (error as Error).name, code: typeof errno === "string" ? errno : code };
+  const adapter = pick(error, "meta", "driverAdapterError");
+  if (adapter) return { message: pick(adapter, "cause", "originalMessage") ?? pick(adapter, "message"), code: pick(adapter, "cause", "originalCode") };
+  return { message: message || name, code: typeof errno === "string" ? errno : code };
 }
 
 /**
