@@ -122,11 +122,10 @@ function workOf(keys: Keys, places: number, { claims = [], asks = [], revoke, co
   }
   /** The place of a claim's window. */
   function placeOf({ window, limit }: MemberClaim): number {
-    let place = windows.get(window);
-    if (place === undefined) {
-      place = addKey(window, limit === undefined ? listName(window) : windowName(window));
-      windows.set(window, place);
-    }
+    const known = windows.get(window);
+    if (known !== undefined) return known;
+    const place = addKey(window, limit === undefined ? listName(window) : windowName(window));
+    windows.set(window, place);
     return place;
   }
   function packedOf(claim: MemberClaim): string {

@@ -45,10 +45,7 @@ export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
 async function answersOf<T>(asked: readonly Promise<readonly T[]>[], errors: unknown[]): Promise<T[]> {
   let timer: ReturnType<typeof setTimeout> | undefined;
   const late = Promise.any(asked).then(async () => {
-    const wait = (resolve: () => void) => {
-      timer = setTimeout(resolve, patience);
-    };
-    for (let left = times; left > 0; left--) await new Promise<void>(wait);
+    for (let left = times; left > 0; left--) await new Promise<void>((resolve) => (timer = setTimeout(resolve, patience)));
     throw new Error("redisStore: a shard does not respond");
   });
   late.catch(() => undefined);
