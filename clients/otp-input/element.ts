@@ -12,12 +12,7 @@ const news: readonly string[] = ["status", "next-retry-at", "remaining-checks", 
 const over = /^(valid|already_validated|expired_auth|rate_limited|spam_detected|no_attempt|without_attempt)$/;
 
 /** Statuses that are not errors. */
-const tones: ReadonlyMap<string, string> = new Map([
-  ["pending", "info"],
-  ["approved", "info"],
-  ["denied", "info"],
-  ["valid", "success"],
-]);
+const tones = new Map(Object.entries({ pending: "info", approved: "info", denied: "info", valid: "success" }));
 
 /** Milliseconds until the buttons are enabled again, unless a response sets another time. */
 const pressPause = 3_000;
