@@ -3,7 +3,8 @@ import { newestStep, partsOf } from "./schema.js";
 
 type Ask = <Row>(text: string, values?: (string | null)[]) => Promise<readonly Row[]>;
 
-type Server = Readonly<Record<"time" | "version" | "synchronous_commit" | "isolation" | "encoding", string> & { standby: boolean; usable: boolean | null }>;
+type Texts = Readonly<Record<"time" | "version" | "synchronous_commit" | "isolation" | "encoding", string>>;
+type Server = Texts & { readonly standby: boolean; readonly usable: boolean | null };
 
 /** Reports on the server and the schema `s` (a quoted name). */
 export async function inspect(ask: Ask, s: string, until: number): Promise<StoreInspection> {
