@@ -1,4 +1,4 @@
-import type { Claim, MemberClaim, StoredRecord, SumClaim, SumParts } from "../../src/ports/store.js";
+import type { Change, Claim, MemberClaim, StoredRecord, SumClaim, SumParts } from "../../src/ports/store.js";
 
 /** "A small value (at most 64 KiB)", and the same for a record's data; in bytes. */
 const maxBytes = 64 * 1024;
@@ -74,6 +74,13 @@ export function refusalOf(claim: Claim, { total, newer, timeOf }: Counts): { cou
 /** The largest limit that the claims of a commit set for a window; 0 for none. */
 export function largestLimit(claims: readonly Claim[], window: string): number {
   return claims.reduce((most, claim) => ("window" in claim && claim.window === window ? Math.max(most, claim.limit ?? 0) : most), 0);
+}
+
+/** The first window or sum that a change names; `""` if it names none. All belong to one customer. */
+export function firstName({ claims = [], asks = [], revoke }: Change): string {
+  const first = claims[0] ?? revoke?.claims[0] ?? asks[0];
+  if (first === undefined) return "";
+  return "sum" in first ? first.sum : first.window;
 }
 
 /** The customer in the name of a window or sum. */

@@ -1,17 +1,9 @@
 import type { Change, Claim, CommitResult, Expiry, StoredRecord, SumClaim, SumParts } from "../../../src/ports/store.js";
-import { customerOf } from "../../kit/store.js";
 import { clean, original } from "./texts.js";
 
 /** Minutes to keep something, up to 100 years. */
 export function minutes({ now, keepUntil }: Expiry): number {
   return Math.ceil(Math.min(Math.max(keepUntil - now, 0), 100 * 365 * 86_400_000) / 60_000);
-}
-
-/** The customer that a change belongs to. */
-export function ownerOf({ record, claims = [], asks = [] }: Change): string {
-  const [first] = [...claims, ...asks];
-  if (record !== undefined || first === undefined) return record?.customer ?? "";
-  return customerOf("sum" in first ? first.sum : first.window);
 }
 
 /** A change as the database function `commit` receives it (see schema.ts); `writes`: it does not only read. */

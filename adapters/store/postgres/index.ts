@@ -1,9 +1,9 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
-import { customerOf, refuseLarge } from "../../kit/store.js";
+import { customerOf, firstName, refuseLarge } from "../../kit/store.js";
 import { batched } from "./batch.js";
 import { type PostgresJs, type PostgresPool, type RunQuery, recognise, rowsOf } from "./clients.js";
-import { type Argument, argumentOf, minutes, type Outcome, ownerOf, parseRecord, resultOf } from "./commit.js";
+import { type Argument, argumentOf, minutes, type Outcome, parseRecord, resultOf } from "./commit.js";
 import { errorOf, isOfValue, isRolledBack } from "./errors.js";
 import { inspect } from "./inspect.js";
 import { earliestEnd, recordJson, schemaSql as sqlOf } from "./schema.js";
@@ -123,7 +123,8 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
 
     async commit(change) {
       refuseLarge("postgresStore", "a record's data", change.record?.data);
-      return resultOf(change, await commit(ownerOf(change), argumentOf(change)));
+      const owner = change.record?.customer ?? customerOf(firstName(change));
+      return resultOf(change, await commit(owner, argumentOf(change)));
     },
 
     async members(window, limit): Promise<string[]> {

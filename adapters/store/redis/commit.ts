@@ -1,6 +1,6 @@
 import { randomBytes } from "node:crypto";
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store } from "../../../src/ports/store.js";
-import { customerOf, largestLimit, refuseLarge } from "../../kit/store.js";
+import { customerOf, firstName, largestLimit, refuseLarge } from "../../kit/store.js";
 import commitScript from "./commit.lua";
 import { type Keys, listName, packMember, partName, windowName } from "./keys.js";
 import { packRecord, packToken, parseRecord } from "./record.js";
@@ -44,8 +44,12 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     return outcomeOf(reply, change);
   }
 
-  function runUnder(of: string, name: string, head: string, change: Change): Promise<Outcome> {
-    return run(`${head}  `, [`${keys.customer(name)}!${of}`], change);
+  function runUnder(ticket: string, action: string, state: string, change: Change, life = ticketLife): Promise<Outcome> {
+    return run(`${action} ${state} ${life}  `, [`${keys.customer(firstName(change))}!${ticket}`], change);
+  }
+
+  async function takeBack(revoke: Change["revoke"]): Promise<void> {
+    if (revoke !== undefined && revoke.claims.length > 0) await runUnder(packToken(revoke.token), "revoke", "x", { revoke });
   }
 
   function writeRecord(change: Change, record: RecordWrite): Promise<Outcome> {
@@ -59,24 +63,22 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     const adding = claims.filter((claim) => !givesBack(claim));
     const giving = claims.filter(givesBack);
     const asksLast = giving.length > 0 || adding.length === 0;
-    const name = nameOf(claims[0] ?? asks[0]);
     const countsOf = (some: readonly Claim[]) => some.flatMap((claim, at) => (counts.includes(claims.indexOf(claim)) ? at : []));
 
     let added: Outcome = { done: true, counts: [], asked: [] };
-    if (adding.length > 0)
-      added = await runUnder(token, name, `make a${call} ${ticketLife}`, { claims: adding, counts: countsOf(adding), asks: asksLast ? [] : asks });
+    if (adding.length > 0) added = await runUnder(token, "make", `a${call}`, { claims: adding, counts: countsOf(adding), asks: asksLast ? [] : asks });
     if (!added.done && added.refusedBy !== undefined) return { ...added, refusedBy: claims.indexOf(adding[added.refusedBy] as Claim) };
     // If the claims were revoked, this change landed before or must no longer land: its own token is the newest of no
     // other record.
     const stored = await writeRecord({ expected: added.done ? expected : (record.tokens[0] ?? "") }, record);
     if (!stored.done) {
-      if (adding.length > 0) await runUnder(token, name, `undo a${call} ${ticketLife}`, { revoke: { token, claims: adding } });
+      if (adding.length > 0) await runUnder(token, "undo", `a${call}`, { revoke: { token, claims: adding } });
       return stored;
     }
-    if (revoke?.claims[0]) await runUnder(packToken(revoke.token), nameOf(revoke.claims[0]), `revoke x ${ticketLife}`, { revoke });
-    if (!added.done) return runUnder(token, name, `give b ${ticketLife}`, { claims, counts, asks });
-    if (!asksLast || name === "") return added;
-    const given = await runUnder(token, name, `give b ${ticketLife}`, { claims: giving, counts: countsOf(giving), asks });
+    await takeBack(revoke);
+    if (!added.done) return runUnder(token, "give", "b", { claims, counts, asks });
+    if (!asksLast || claims.length + asks.length === 0) return added;
+    const given = await runUnder(token, "give", "b", { claims: giving, counts: countsOf(giving), asks });
     if (!given.done) return given;
     const [first, last] = [added.counts.values(), given.counts.values()];
     return { ...given, counts: claims.map((claim) => (givesBack(claim) ? last : first).next().value ?? 0) };
@@ -85,11 +87,11 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
   return async (change): Promise<CommitResult> => {
     const { claims = [], asks = [], record, revoke, counts = claims.map((_, at) => at) } = change;
     if (record === undefined) {
-      if (cluster && revoke?.claims[0]) await runUnder(packToken(revoke.token), nameOf(revoke.claims[0]), `revoke x ${ticketLife}`, { revoke });
+      if (cluster) await takeBack(revoke);
       if (claims.length + asks.length === 0) return { done: true, counts: [], asked: [] };
-      const sum = claims.find((claim) => "sum" in claim);
+      if (!claims.some((claim) => "sum" in claim)) return run("plain    ", [], { claims, asks });
       // A separate ticket keeps a retry by the client from counting twice; members count once anyway.
-      return sum === undefined ? run("plain    ", [], { claims, asks }) : runUnder(newCall(), sum.sum, `make a ${ticketLife / 10}`, { claims, counts, asks });
+      return runUnder(newCall(), "make", "a", { claims, counts, asks }, ticketLife / 10);
     }
     refuseLarge("redisStore", "a record's data", record.data);
     const outcome = await (cluster ? steps(change, record) : writeRecord(change, record));
@@ -99,15 +101,14 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
 
 const newCall = () => randomBytes(6).toString("base64url");
 const givesBack = (claim: Claim) => ("sum" in claim ? claim.weight < 0 : claim.out === true);
-const nameOf = (named?: { readonly sum: string } | { readonly window: string }) => (named === undefined ? "" : "sum" in named ? named.sum : named.window);
 
 /**
  * The claims, asks, and claims to take back as `commit.lua` reads them, and the names of their keys; `places` keys come
  * before them.
  */
-function workOf(keys: Keys, places: number, { claims = [], asks = [], revoke, counts }: Change) {
-  const revoked = revoke?.claims ?? [];
-  const named = nameOf(claims[0] ?? revoked[0] ?? asks[0]);
+function workOf(keys: Keys, places: number, change: Change) {
+  const { claims = [], asks = [], revoke, counts } = change;
+  const named = firstName(change);
   const [customer, owner] = [keys.customer(named), customerOf(named)];
   const windows = new Map<string, number>();
   /** The numbers of a sum's parts, and the place of the oldest. */
@@ -158,7 +159,7 @@ function workOf(keys: Keys, places: number, { claims = [], asks = [], revoke, co
     if (!out) added.add(`${place} ${packed}`);
     return [out ? "out" : isAgain ? "again" : "in", place, packed, stamp(since + 1), stamp(now), limit, largestLimit(claims, window), String(ttl(claim))];
   });
-  const back = revoked.flatMap((claim) => {
+  const back = (revoke?.claims ?? []).flatMap((claim) => {
     if ("sum" in claim) {
       const { sum, part, weight } = claim;
       const known = sums.get(sum);
