@@ -1,7 +1,4 @@
--- Deletes keys that share a slot.
--- KEYS     the keys; with ARGV[1], the wake index first
--- ARGV[1]  a name in the wake index, or absent
--- Returns  "+"
+-- Deletes keys that share a slot. With a name in ARGV[1], the first is a wake index, which loses only that name.
 if ARGV[1] then
   redis.call("ZREM", table.remove(KEYS, 1), ARGV[1])
 end

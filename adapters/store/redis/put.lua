@@ -1,7 +1,3 @@
--- Writes one value.
--- KEYS[1]  its key
--- ARGV[1]  the value
--- ARGV[2]  milliseconds to keep it
--- Returns  "+"
+-- Writes the value ARGV[1], to be kept for ARGV[2] milliseconds, or as long as the one that it replaces.
 redis.call("SET", KEYS[1], ARGV[1], "PX", math.max(ARGV[2], redis.call("PTTL", KEYS[1])))
 return "+"
