@@ -273,19 +273,18 @@ export class OtpInput extends reflecting(HTMLElement) {
 
   #take(byPerson: boolean, completes = byPerson): void {
     const { value } = this;
-    if (value !== this.#seen) {
-      this.#seen = value;
-      this.#sent = false;
-      if (byPerson) this.#edited = true;
-      this.#internals.setFormValue(value);
-      this.#validate();
-      this.#plan();
-      this.#showBoxes();
-      const whole = value.length === this.length;
-      if (whole) this.#hush();
-      if (byPerson) this.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true }));
-      if (completes && whole) this.#fire("otp-complete", { code: value });
-    }
+    if (value === this.#seen) return;
+    this.#seen = value;
+    this.#sent = false;
+    if (byPerson) this.#edited = true;
+    this.#internals.setFormValue(value);
+    this.#validate();
+    this.#plan();
+    this.#showBoxes();
+    const whole = value.length === this.length;
+    if (whole) this.#hush();
+    if (byPerson) this.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true }));
+    if (completes && whole) this.#fire("otp-complete", { code: value });
   }
 
   #ask(button: HTMLButtonElement, channel?: "voice"): void {
