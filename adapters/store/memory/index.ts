@@ -268,7 +268,6 @@ function readable({ customer, id, token, older, data, keepUntil }: Kept): Stored
   return { customer, id, tokens: [token, ...older], data, keepUntil };
 }
 
-/** Whether a part of a sum counts. */
 function isCounted(at: number, { part, parts, ahead }: SumParts): boolean {
   return at > part - parts && at <= (ahead ? part + 1 : part);
 }

@@ -5,12 +5,10 @@ export interface Row {
 
 const none: readonly never[] = [];
 
-/** Rows by key. */
 export class Rows<R extends Row> {
   /** Most keys have one row and need no list. */
   readonly #kept = new Map<string, R | readonly R[]>();
   #cursor = this.#kept.entries();
-  /** Number of rows. */
   size = 0;
 
   /** `onGone` receives each removed row. */

@@ -39,7 +39,6 @@ const [longestLife, minute] = [100 * 365 * 86_400_000, 60_000];
 /** Maximum number of tries of a write whose documents others create or change at the same time. */
 export const maxTries = 16;
 
-/** The server is too old for the store. */
 export class OldServer extends Error {}
 
 /** What the server reports about itself. */

@@ -8,10 +8,8 @@ const wake = { key: { wakeAt: 1 }, name: "wakeAt", partialFilterExpression: { wa
 /** The index for windows without limits. */
 const listed = { key: { "_id.window": 1, at: -1, "_id.member": 1 }, name: "listed", partialFilterExpression: { at: { $exists: true } } };
 
-/** The indexes that each collection should have. */
 export const indexes = { state: [wake, listed, expiry], counters: [expiry], values: [expiry] };
 
-/** Reports on the server and the collections. */
 export async function inspect(db: MongoDb, prefix: string, state: MongoCollection, until: number): Promise<StoreInspection> {
   const due = state.aggregate([{ $match: { wakeAt: { $lte: until } } }, { $limit: 10_000 }, { $count: "due" }], {}).toArray() as Promise<{ due: number }[]>;
   const absent = collectionNames.map(async (name) => {

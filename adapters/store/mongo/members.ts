@@ -110,7 +110,6 @@ export function listEntry({ window, member, now }: MemberClaim, token: string, e
   };
 }
 
-/** The removal of a member. */
 export function outEntry({ window, member, now, limit }: MemberClaim): Giving {
   const _id = limit === undefined ? { window, member } : { window };
   const out =

@@ -32,7 +32,6 @@ export function heldIn(found: Sum | undefined, asked: SumParts): number {
   return numbersOf(asked).reduce((held, number) => held + (found?.p[number] ?? 0), 0);
 }
 
-/** Whether a list has one of the tokens. */
 const hasAny = (list: string, ...tokens: string[]): Document => ({ $ne: [{ $setIntersection: [orElse(list, []), literal(tokens)] }, []] });
 
 /** A list with one more token, shortened to the newest. */

@@ -76,7 +76,6 @@ export function resultOf({ claims = [], asks = [] }: Change, outcome: Outcome): 
   return { done: true, counts: claims.map((_, at) => counts[at]), asked: asks.map((_, at) => counts[claims.length + at] ?? 0) };
 }
 
-/** A record from its JSON. */
 export function parseRecord({ customer, id, tokens, data, keepUntil }: StoredRecord): StoredRecord {
   return { customer: original(customer), id: original(id), tokens: tokens.map(original), data: original(data), keepUntil };
 }

@@ -31,7 +31,6 @@ export function errorOf(error: unknown): Error {
   return Object.assign(new Error(`postgresStore: ${text}${code ? ` (${String(code)})` : ""}${what ? `: ${what}` : ""}`), code ? { code } : {});
 }
 
-/** Whether the server rejected a value. */
 export function isOfValue(error: unknown): boolean {
   return /^(2[23]|P0001)/.test(String((error as { readonly code?: unknown }).code));
 }

@@ -190,7 +190,6 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   };
 }
 
-/** The name of the schema, quoted. */
 function quoted(schema = "phoneproof"): string {
   if (typeof schema === "string" && /^[a-z_][a-z0-9_]{0,62}$/.test(schema) && !schema.startsWith("pg_")) return `"${schema}"`;
   throw new TypeError(

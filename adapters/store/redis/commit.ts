@@ -121,7 +121,6 @@ function workOf(keys: Keys, places: number, change: Change) {
     if (customerOf(of) !== owner) throw new TypeError("redisStore: windows and sums of one commit must belong to one customer");
     return places + names.push(name);
   }
-  /** The place of a claim's window. */
   function placeOf({ window, limit }: MemberClaim): number {
     const known = windows.get(window);
     if (known !== undefined) return known;

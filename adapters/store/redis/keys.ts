@@ -31,8 +31,7 @@ export function keysUnder(prefix: string, shards: number) {
   };
 }
 
-// What the keys of lists, windows with limits and parts of sums (followed by the part's number) add to the prefix of
-// `customer`.
+// What a key adds to the prefix of `customer`; the number of a part follows its sum.
 export const listName = (list: string) => list.slice(customerOf(list).length);
 export const windowName = (window: string) => `.${listName(window)}`;
 export const partName = (sum: string) => `#${listName(sum)}#`;

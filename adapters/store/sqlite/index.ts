@@ -143,8 +143,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
         await write(({ run }) => {
           for (const [where, ...names] of rows.slice(from, from + mostDeleted)) run(`DELETE FROM phoneproof_${where}`, ...names);
         });
-      // The write-ahead log still holds the erased data. If another process is reading, it stays until the log is
-      // overwritten.
+      // The write-ahead log still holds the erased data: while another process is reading, until it is overwritten.
       if (records.length + windows.length > 0 && !isDurable) await read(({ all }) => all("PRAGMA wal_checkpoint(TRUNCATE)"));
     },
 

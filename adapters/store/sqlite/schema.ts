@@ -44,7 +44,6 @@ export function prepare(connection: Connection, database: SqliteDatabase, synchr
   });
 }
 
-/** Tables and their keys. */
 const keysOf = { records: ["customer", "id"], members: ["window", "member"], sums: ["sum", "part"], values: ["name"] } as const;
 
 /** How much longer than requested ended data is kept, in milliseconds, because a clock may be corrected. */
