@@ -1,6 +1,6 @@
 import type { Change, Claim, CommitResult, Deletion, Expiry, MemberClaim, Store, StoredRecord, SumParts, Tally } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
-import { type Counts, raised, refusalOf, refuseLarge } from "../../kit/store.js";
+import { type Counts, largestLimit, raised, refusalOf, refuseLarge } from "../../kit/store.js";
 import { type Row, Rows } from "./rows.js";
 
 export interface MemoryStoreOptions {
@@ -185,8 +185,8 @@ class MemoryStore implements Store {
     const others = old === undefined ? rows.slice() : rows.filter((row) => row !== old);
     const newer = others.findIndex((row) => row.at <= at);
     others.splice(newer < 0 ? others.length : newer, 0, { member: piece(member), at, end, addedBy });
-    const limits = claims.map((other) => ("window" in other && other.window === window ? (other.limit ?? mostListed) : 0));
-    this.#windows.set(piece(window), others.slice(0, Math.max(...limits) + slack));
+    const most = largestLimit(claims, window) || mostListed;
+    this.#windows.set(piece(window), others.slice(0, most + slack));
   }
 
   #add(rows: Rows<Part>, key: string, part: number, by: number, expiry: Expiry, piece: Piece): void {
