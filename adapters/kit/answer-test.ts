@@ -1,5 +1,5 @@
 import { pick } from "./json.js";
-import { optionError } from "./option-error.js";
+import { optionError, requireText } from "./option-error.js";
 import type { CarrierResponse } from "./request.js";
 
 /**
@@ -23,4 +23,11 @@ export function openTest(name: string, option: string, test: AnswerTest | undefi
   }
   const path = test.path.split(".");
   return (answer) => test.values.includes(pick(answer.json, ...path) as string);
+}
+
+/** Reads the text at a path in a response's JSON, `"error.code"`. Without a path there is none. */
+export function openPath(name: string, option: string, path: string | undefined): (answer: CarrierResponse) => unknown {
+  if (path === undefined) return () => undefined;
+  const steps = requireText(name, option, path, 'Pass a path in the response, such as "error.code".').split(".");
+  return ({ json }) => pick(json, ...steps);
 }

@@ -1,3 +1,5 @@
+import { optionError } from "./option-error.js";
+
 /** Text with placeholders such as `{to}`. In a URL each value is percent-encoded. */
 export type Template = string;
 
@@ -26,4 +28,17 @@ export function fillJson(template: JsonTemplate, plain: (template: Template) => 
 export function texts(template: JsonTemplate): string[] {
   if (typeof template === "string") return [template];
   return typeof template === "object" && template !== null ? Object.values(template).flatMap((part: JsonTemplate) => texts(part)) : [];
+}
+
+/** The method of a templated request. Default: `GET` without a body, else `POST`. */
+export function openMethod<Method extends string>(
+  name: string,
+  method: Method | undefined,
+  hasBody: boolean,
+  known: readonly Method[],
+): Method | "GET" | "POST" {
+  if (method !== undefined && !known.includes(method))
+    throw optionError(name, "method", `is not one of ${known.join(", ")}`, "Choose one of them, in capitals.");
+  if (method === "GET" && hasBody) throw optionError(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
+  return method ?? (hasBody ? "POST" : "GET");
 }

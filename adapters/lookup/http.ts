@@ -1,10 +1,10 @@
 import type { LookupFacts, LookupProvider } from "../../src/ports/lookup-provider.js";
-import { type AnswerTest, openTest } from "../kit/answer-test.js";
+import { type AnswerTest, openPath, openTest } from "../kit/answer-test.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
-import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
+import { fill, fillJson, type JsonTemplate, openMethod, strangersIn, type Template, texts } from "../kit/template.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./provider.js";
 
 export type { AnswerTest };
@@ -81,9 +81,7 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
     throw optionError(name, "url, headers, form or json", `has an unknown placeholder ${stranger}`, "Those known are {number}, {number_digits} and {country}.");
   if (!templates.some((template) => /\{number(_digits)?\}/.test(template)))
     throw optionError(name, "url, form or json", "has neither {number} nor {number_digits} in it", "Put it where the number goes.");
-  const method = options.method ?? (form === undefined && json === undefined ? "GET" : "POST");
-  if (method === "GET" && (form !== undefined || json !== undefined))
-    throw optionError(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
+  const method = openMethod(name, options.method, form !== undefined || json !== undefined, ["GET", "POST"]);
   const facts = Object.entries(options.facts ?? {});
   if (facts.length === 0) throw optionError(name, "facts", "is missing", 'Name them, for example { mccmnc: "mccmnc", number_ported: "is_ported" }.');
   onlyOptions(name, options.facts, { carrier: true, line_type: true, mcc: true, mnc: true, mccmnc: true, number_ported: true }, { path: "facts" });
@@ -92,7 +90,7 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
   const isUnknown = openTest(name, "unknown", options.unknown) ?? (({ status }) => status === 404);
   const lineTypes = new Map(Object.entries(options.lineTypes ?? {}).map(([word, type]) => [word.toLowerCase(), type]));
   const ported = new Map<unknown, boolean>([[true, true], [false, false], ...Object.entries(options.portedWords ?? {})]);
-  const { errorCode } = options;
+  const errorCode = openPath(name, "errorCode", options.errorCode);
 
   return lookupOver(name, options, {
     url: new URL(fill(url, () => "0")).origin,
@@ -124,7 +122,7 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
         ...(number_ported !== undefined && { number_ported }),
       };
     },
-    ...(errorCode !== undefined && { errorCode: ({ json }: CarrierResponse) => pick(json, ...errorCode.split(".")) }),
+    errorCode,
   });
 }
 

@@ -1,10 +1,10 @@
 import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
 import type { Channel, CodeMessage, SmsSender } from "../../src/ports/sms-sender.js";
-import { type AnswerTest, openTest } from "../kit/answer-test.js";
+import { type AnswerTest, openPath, openTest } from "../kit/answer-test.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
-import { fill, fillJson, type JsonTemplate, strangersIn, type Template, texts } from "../kit/template.js";
+import { fill, fillJson, type JsonTemplate, openMethod, strangersIn, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
 import { type Placeholder, placeholders } from "./http-template.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
@@ -89,9 +89,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   const provider = requireProvider(name, options.provider);
   const { url, headers = {}, form, json, body, receiptsById = false } = options;
   const templates = openTemplates(name, options);
-  const method = options.method ?? (form === undefined && json === undefined && body === undefined ? "GET" : "POST");
-  if (method === "GET" && (form !== undefined || json !== undefined || body !== undefined))
-    throw optionError(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
+  const method = openMethod(name, options.method, form !== undefined || json !== undefined || body !== undefined, ["GET", "POST", "PUT"]);
   const usesFrom = templates.some((template) => template.includes("{from}"));
   if (usesFrom && options.from === undefined)
     throw optionError(name, "from", "is missing, and the template has {from} in it", "Pass a sender id or number, a map by country, or a function.");
@@ -102,7 +100,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
   const isAccepted = openTest(name, "accepted", options.accepted);
   const isRejected = openTest(name, "rejected", options.rejected);
   const idOf = openMessageId(name, options.messageId);
-  const codeOf = (answer: HttpResponse) => (options.errorCode === undefined ? undefined : pick(answer.json, ...options.errorCode.split(".")));
+  const codeOf = openPath(name, "errorCode", options.errorCode);
 
   const { channel } = options;
   if (channel !== undefined && !Object.hasOwn(channels, channel))

@@ -245,6 +245,8 @@ describe("options are checked, and faults name the option and the fix", () => {
     ["http without the place of the number", () => httpLookup({ url: "https://x/{number}", facts: { mcc: "a" } } as never), "option number is missing"],
     ["http with two bodies", () => httpLookup({ url: "https://x/{number}", form: {}, json: {}, facts: { mcc: "a" }, number: "n" }), "exclude each other"],
     ["http, GET with a body", () => httpLookup({ url: "https://x/{number}", method: "GET", json: {}, facts: { mcc: "a" }, number: "n" }), "GET takes no body"],
+    ["http, PUT", () => httpLookup({ url: "https://x/{number}", method: "PUT" as never, facts: { mcc: "a" }, number: "n" }), "method is not one of GET, POST"],
+    ["http, a list as path", () => httpLookup({ url: "https://x/{number}", errorCode: ["a"] as never, facts: { mcc: "a" }, number: "n" }), "errorCode must be"],
   ])("%s", (_, make, message) => {
     expect(make).toThrow(message);
   });

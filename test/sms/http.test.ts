@@ -143,6 +143,8 @@ it.each<[HttpSenderOptions, RegExp]>([
   [{ url: "https://sms.example/", json: { a: [{ b: "{txt}" }] } }, /has an unknown placeholder \{txt\}/],
   [{ url: "https://sms.example/", form: { a: "{text}" }, json: { a: "{text}" } }, /option form json and body exclude each other/],
   [{ url: "https://sms.example/", method: "GET", form: { a: "{text}" } }, /option method GET takes no body/],
+  [{ url: "https://sms.example/?t={text}", method: "post" as never }, /option method is not one of GET, POST, PUT\. Choose one/],
+  [{ url: "https://sms.example/?t={text}", errorCode: 7 as never }, /option errorCode must be a non-empty string/],
   [{ url: "https://sms.example/?t={text}&f={from}" }, /option from is missing, and the template has \{from\} in it/],
   [{ url: "https://sms.example/?t={text}", from: "ACME" }, /option from is not used/],
   [{ url: "https://sms.example/?t={text}", accepted: "ok" as never }, /option accepted is not a test/],
