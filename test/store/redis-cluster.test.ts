@@ -188,14 +188,14 @@ describe.runIf(installed)("on a cluster", () => {
     const { customer } = record;
     const names = ["a", "b", "c", "d"].map((name) => `${customer}:${name}`) as [string, string, string, string];
     const [first, second, third, fourth] = names;
-    const old = aMember(third);
+    const [stays, old] = [aMember(third), aMember(third)];
     const paid = aWeight(fourth, { weight: 20 });
-    await store.commit({ claims: [aMember(third), old, paid] });
+    await store.commit({ claims: [stays, old, paid] });
     const claims = [{ ...paid, weight: -5 }, aMember(first), { ...old, out: true as const }, aWeight(second, { weight: 7 })];
     const asks = [fourth, second].map((sum) => ({ sum, part: 7, parts: 3 }));
     expect(await store.commit({ claims, asks, record })).toEqual(done([15, 1, 1, 7], [15, 7]));
     const refusing = [{ ...paid, weight: -5 }, aMember(first), aMember(third, { limit: 1 })];
-    expect(await store.commit({ claims: refusing, record: aRecord({ customer }) })).toEqual({ done: false, refusedBy: 2, count: 1, roomSince: old.now });
+    expect(await store.commit({ claims: refusing, record: aRecord({ customer }) })).toEqual({ done: false, refusedBy: 2, count: 1, roomSince: stays.now });
     expect(await store.commit({ asks })).toEqual(done([], [15, 7]));
   });
 
