@@ -104,9 +104,9 @@ export const ownRule: RuleWords = {
 };
 
 /** Limits differ between policies: `perNumber 5/600s` is found as `perNumber`. */
-const byName = new Map(Object.entries(ruleWords).map(([form, words]) => [form.replace(/ \d+\/\w+$/, ""), words]));
+const nameOf = (rule: string) => rule.replace(/ [\d.]+\/\S+$/, "");
+const byName = new Map(Object.entries(ruleWords).map(([form, words]) => [nameOf(form), words]));
 
 export function wordsOf(rule: string): RuleWords {
-  const [name = ""] = rule.split(" ");
-  return byName.get(rule) ?? byName.get(name) ?? ownRule;
+  return byName.get(nameOf(rule)) ?? ownRule;
 }

@@ -20,7 +20,7 @@ export function reportOf(phone_number: string, history: readonly Explanation[], 
   };
 }
 
-/** The report as text. `customer`: for the message that nothing is known. */
+/** The report as text. */
 export function textOf({ phone_number, authentications, refusals }: Report): string {
   if (authentications.length + refusals.length === 0)
     return [
