@@ -27,13 +27,15 @@ export default defineConfig({
     },
   ],
   test: {
-    // Unit tests import the same sources: read once a worker they take a third of the time. They wait for nothing.
+    // Unit tests wait for nothing.
     projects: [
-      tier("unit", { isolate: false, pool: "threads", maxWorkers: availableParallelism(), sequence: { groupOrder: 1 } }),
+      tier("unit", { pool: "threads", maxWorkers: availableParallelism(), sequence: { groupOrder: 1 } }),
       tier("contract"),
       tier("package"),
       tier("hostile"),
     ],
+    // All files import the same sources: a worker reads them once.
+    isolate: false,
     sequence: { sequencer: LongestFirst },
     setupFiles: ["test/support/watch-logs.ts"],
     // Real servers, browsers and other runtimes start inside tests and hooks, on machines with two loaded cores: limits only end what hangs.
