@@ -1,10 +1,26 @@
-/** Most changes in one statement, and how many milliseconds the next statement waits for one that takes long. */
-const [mostTogether, longest] = [64, 100];
+/** Most changes in one statement. */
+const mostTogether = 64;
+
+/** How many milliseconds the next statement of a key waits for one that takes long. */
+const longest = 100;
+
+/** Most statements of a key at once: a customer whose rows are locked must not take all connections of a pool. */
+const mostAtOnce = 2;
+
+/** Milliseconds after which a statement counts as lost, and another may start in its place. */
+const lostAfter = 5_000;
 
 interface Waiting<Item, Result> {
   readonly item: Item;
   readonly resolve: (result: Result) => void;
   readonly reject: (error: unknown) => void;
+}
+
+/** The items of a key that wait, and how many of its statements are on their way. */
+interface Line<Item, Result> {
+  readonly waiting: Waiting<Item, Result>[];
+  sent: number;
+  isDraining: boolean;
 }
 
 /**
@@ -16,7 +32,7 @@ export function batched<Item, Result>(
   send: (key: string, items: readonly Item[]) => Promise<readonly Result[]>,
   isOfOneItem: (error: unknown) => boolean,
 ): (key: string, item: Item) => Promise<Result> {
-  const queues = new Map<string, Waiting<Item, Result>[]>();
+  const lines = new Map<string, Line<Item, Result>>();
 
   async function run(key: string, batch: readonly Waiting<Item, Result>[]): Promise<void> {
     try {
@@ -31,18 +47,28 @@ export function batched<Item, Result>(
     }
   }
 
-  async function drain(key: string, queue: Waiting<Item, Result>[]): Promise<void> {
-    while (queue.length > 0) await atMost(longest, run(key, queue.splice(0, mostTogether)));
-    queues.delete(key);
+  async function drain(key: string, line: Line<Item, Result>): Promise<void> {
+    if (line.isDraining) return;
+    line.isDraining = true;
+    while (line.waiting.length > 0 && line.sent < mostAtOnce) {
+      const work = run(key, line.waiting.splice(0, mostTogether));
+      line.sent++;
+      void atMost(lostAfter, work).then(() => {
+        line.sent--;
+        void drain(key, line);
+      });
+      await atMost(longest, work);
+    }
+    line.isDraining = false;
+    if (line.sent === 0 && line.waiting.length === 0) lines.delete(key);
   }
 
   return (key, item) =>
     new Promise((resolve, reject) => {
-      const queue = queues.get(key);
-      if (queue !== undefined) return void queue.push({ item, resolve, reject });
-      const started = [{ item, resolve, reject }];
-      queues.set(key, started);
-      void drain(key, started);
+      const line = lines.get(key) ?? { waiting: [], sent: 0, isDraining: false };
+      lines.set(key, line);
+      line.waiting.push({ item, resolve, reject });
+      void drain(key, line);
     });
 }
 
