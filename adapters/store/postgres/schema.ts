@@ -58,8 +58,8 @@ function functions(s: string): Readonly<Record<string, string>> {
   return {
     "commit(owner text, changes text) returns text": `${planned} as $$
 declare
-  c record;
-  r record;
+  c pg_catalog.record;
+  r pg_catalog.record;
   refusal json;
   counts json;
   landed boolean;
