@@ -84,7 +84,7 @@ const newRow = (): Row => ({ sends: 0, verified: 0, cost: 0, refused: 0 });
 
 /** `m`: messages of a route. `r`: blocked by a rule. The customer's UUID is the only id in these names. */
 const labelOf = (kind: "m" | "r", country: string, name: string, channel?: Channel) =>
-  `${kind}/${country}/${encodeURIComponent(name)}${channel === undefined ? "" : `/${channel}`}`;
+  `${kind}/${country}/${encodeURIComponent(name.toWellFormed())}${channel === undefined ? "" : `/${channel}`}`;
 const wayOf = (country: string, { route = "", channel }: Way = {}) => labelOf("m", country, route, channel);
 const counterOf = (customer: string, hourAt: number, field: Field, label: string) => `${customer}:t:${(hourAt / hour).toString(36)}:${letters[field]}:${label}`;
 /** The window that lists the labels of a customer's day. */

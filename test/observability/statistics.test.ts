@@ -22,3 +22,11 @@ it("docs/watching.md: statistics by hour, country, route and rule, in the order 
   ]);
   expect(stats.refusals).toEqual([first, second].map((hour) => ({ hour, country: "FR", rule: expect.stringContaining("perNumber"), refused: 1 })));
 });
+
+it("a route that is not well-formed text is counted, and makes no response an error (docs/contract.md#send-outcome)", async () => {
+  const set = setUp({ statistics: {} });
+  set.box.answer = async () => ({ outcome: "accepted", route: "\ud800" });
+  expect((await set.create()).status).toBe("pending");
+  const stats = await set.verifier.stats({ customer_uuid: set.customer, from: new Date(set.clock.now() - 1), to: new Date(set.clock.now() + 1) });
+  expect(stats.messages).toMatchObject([{ route: "\ufffd", sends: 1 }]);
+});
