@@ -1,4 +1,4 @@
-import { afterEach } from "vitest";
+import { onTestFinished } from "vitest";
 import { africasTalkingSender } from "../../adapters/sms/africastalking.js";
 import { awsSender } from "../../adapters/sms/aws.js";
 import { infobipSender } from "../../adapters/sms/infobip.js";
@@ -38,15 +38,10 @@ export const make = (name: string, more: object = {}): SmsSender => carriersOf[n
 
 export const scriptOf = (name: string): CarrierScript => carriers.find((one) => one.name === name) as CarrierScript;
 
-const running: RunningCarrier[] = [];
-afterEach(async () => {
-  for (const carrier of running.splice(0)) await carrier.close();
-});
-
 /** A carrier that runs until the test ends. */
 export async function run(script: CarrierScript, mood: Mood = "accepts"): Promise<RunningCarrier> {
   const carrier = await startCarrier(script, mood);
-  running.push(carrier);
+  onTestFinished(() => carrier.close());
   return carrier;
 }
 
