@@ -1,53 +1,27 @@
 import { randomUUID } from "node:crypto";
-import type { Pool, PoolConfig } from "pg";
-import { afterAll, afterEach, beforeAll, describe, expect, it } from "vitest";
+import type { PoolConfig } from "pg";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { postgresStore } from "../../adapters/store/postgres/index.js";
-import { newStore, type OwnPostgresServer, poolOf, postgresIsInstalled, sql, startPostgres } from "../support/postgres.js";
+import { type OwnPostgresServer, postgresIsInstalled, sql, startPostgres } from "../support/postgres.js";
 import { startProxy } from "../support/redis-proxy.js";
 import { ending, eventually, type Service, sender, service, tallied, wide } from "./kit.js";
+import { chaos, database, hold, nameOf, pool, settings } from "./postgres-kit.js";
 
 const installed = postgresIsInstalled("the hostile tests of PostgreSQL's faults");
 
-/** What docs/stores.md names. */
-const limits: PoolConfig = { connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500, max: 16 };
 /** "Every request ends within its one deadline" of 2 s; what is above it is the test machine's. */
 const deadline = 12_000;
 
 describe.runIf(installed)("PostgreSQL under faults", () => {
   let server: OwnPostgresServer;
-  const ended: (() => unknown)[] = [];
   beforeAll(async () => {
     server = await startPostgres();
   });
-  afterEach(async () => {
-    for (const end of ended.splice(0).reverse()) await end();
-  });
   afterAll(() => server?.stop());
 
-  async function database(): Promise<string> {
-    const { url, close } = await newStore(server);
-    await close();
-    return url;
-  }
-  function pool(url: string, options: PoolConfig = limits): Pool {
-    const made = poolOf(url, options);
-    ended.push(() => made.end());
-    return made;
-  }
-  const on = (url: string, options: Parameters<typeof service>[0] = {}, settings?: PoolConfig): Service =>
-    service({ store: postgresStore({ pool: pool(url, settings) }), clock: undefined as never, ...options });
-  const nameOf = (url: string) => new URL(url).pathname.slice(1);
+  const on = (url: string, options: Parameters<typeof service>[0] = {}, more: PoolConfig = {}): Service =>
+    service({ store: postgresStore({ pool: pool(url, { ...settings, ...more }) }), clock: undefined as never, ...options });
   const terminate = (url: string) => sql(server.url, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(url)}'`);
-
-  /** Another session that holds what commits of a customer wait for. */
-  async function hold(url: string, customer: string): Promise<() => Promise<void>> {
-    const other = await pool(url, { max: 1 }).connect();
-    ended.push(() => other.release(true));
-    await other.query("begin");
-    const { rows } = await other.query("select c::text from phoneproof.customer c where c::text like $1 for update", [`%${customer}%`]);
-    expect(rows.length).toBeGreaterThan(0);
-    return async () => void (await other.query("rollback"));
-  }
 
   /** How many sessions wait for others. */
   async function waiting(url: string): Promise<number> {
@@ -58,59 +32,46 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     return rows[0]?.n ?? 0;
   }
 
-  it.each(["cutAnswers"] as const)(
-    "%s while a hundred creates share calls: none that failed was sent, each that was acknowledged once, and what failed costs nothing (docs/contract.md#lost-write)",
-    async (cut) => {
-      const url = await database();
-      const proxy = await startProxy(server.port);
-      ended.push(() => proxy.close());
-      const through = new URL(url);
-      through.port = String(proxy.port);
-      const one = on(through.href, { policy: { limits: { ...wide, perCustomer: [{ limit: 100, window: 3_600 }] } } });
-      expect(await ending(one.create(0))).toBe("pending");
-      const first = Array.from({ length: 100 }, (_, n) => ending(one.create(n + 1, {}, { idempotencyKey: `k${n}` })));
-      await first[0];
-      proxy[cut](true);
-      first.push(...Array.from({ length: 100 }, (_, n) => ending(one.create(n + 101, {}, { idempotencyKey: `k${n + 100}` }))));
-      const before = tallied(await Promise.all(first));
-      proxy[cut](false);
-      expect(Object.keys(before).filter((end) => !["pending", "unavailable", "rate_limited"].includes(end))).toEqual([]);
-      expect(one.sender.messages).toHaveLength((before["pending"] ?? 0) + 1);
-      // What was lost is taken back in the background: in the end the cap has exactly its hundred.
-      let sent = one.sender.messages.length;
-      let next = 1_000;
-      await eventually("the cap is used up", async () => {
-        await ending(one.create(next++));
-        const more = one.sender.messages.length > sent;
-        sent = one.sender.messages.length;
-        return !more && sent >= 100;
-      });
-      await one.verifier.flush();
-      expect(one.sender.messages).toHaveLength(100);
-    },
-  );
+  it("answers cut while a hundred creates share calls: none that failed was sent, each that was acknowledged once, and what failed costs nothing (docs/contract.md#lost-write)", async () => {
+    const url = await database(server);
+    const proxy = await startProxy(server.port);
+    onTestFinished(() => proxy.close());
+    const through = new URL(url);
+    through.port = String(proxy.port);
+    const one = on(through.href, { policy: { limits: { ...wide, perCustomer: [{ limit: 100, window: 3_600 }] } } });
+    expect(await ending(one.create(0))).toBe("pending");
+    const first = Array.from({ length: 100 }, (_, n) => ending(one.create(n + 1, {}, { idempotencyKey: `k${n}` })));
+    await first[0];
+    proxy.cutAnswers(true);
+    first.push(...Array.from({ length: 100 }, (_, n) => ending(one.create(n + 101, {}, { idempotencyKey: `k${n + 100}` }))));
+    const before = tallied(await Promise.all(first));
+    proxy.cutAnswers(false);
+    expect(Object.keys(before).filter((end) => !["pending", "unavailable", "rate_limited"].includes(end))).toEqual([]);
+    expect(one.sender.messages).toHaveLength((before["pending"] ?? 0) + 1);
+    // What was lost is taken back in the background: in the end the cap has exactly its hundred.
+    let sent = one.sender.messages.length;
+    let next = 1_000;
+    await eventually("the cap is used up", async () => {
+      await ending(one.create(next++));
+      const more = one.sender.messages.length > sent;
+      sent = one.sender.messages.length;
+      return !more && sent >= 100;
+    });
+    await one.verifier.flush();
+    expect(one.sender.messages).toHaveLength(100);
+  });
 
   it("backends ended at random through 300 creates of three processes: messages are the acknowledged creates, and the cap is exact (docs/contract.md#stored-first)", async () => {
-    const url = await database();
+    const url = await database(server);
     const policy = { limits: { ...wide, perCustomer: [{ limit: 100, window: 3_600 }] } };
     const customer = randomUUID();
     const carrier = sender();
-    const set = [0, 1, 2].map(() => on(url, { customer, policy, sender: carrier }, { ...limits, max: 5 }));
-    const admin = pool(server.url, { max: 1 });
-    let going = true;
-    const chaos = (async () => {
-      while (going) {
-        await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and state = 'active' order by random() limit 1", [
-          nameOf(url),
-        ]);
-        await new Promise((done) => setImmediate(done));
-      }
-    })();
+    const set = [0, 1, 2].map(() => on(url, { customer, policy, sender: carrier }, { max: 5 }));
+    const calm = chaos(server, url);
     const ends: string[] = [];
     for (let round = 0; round < 6; round++)
       ends.push(...(await Promise.all(Array.from({ length: 50 }, (_, n) => ending((set[n % 3] as Service).create(round * 50 + n))))));
-    going = false;
-    await chaos;
+    await calm();
     const counts = tallied(ends);
     expect(Object.keys(counts).filter((end) => !["pending", "unavailable", "rate_limited"].includes(end))).toEqual([]);
     expect(carrier.messages).toHaveLength(counts["pending"] ?? 0);
@@ -125,7 +86,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
   });
 
   it("a customer whose rows another session holds is refused in time, and takes no connection from a quiet one (docs/contract.md#store-deadline)", async () => {
-    const url = await database();
+    const url = await database(server);
     const carrier = sender();
     const store = postgresStore({ pool: pool(url) });
     const [hot, quiet] = [carrier, sender()].map((each) => service({ store, clock: undefined as never, sender: each, policy: { limits: wide } })) as [
@@ -150,8 +111,28 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     await eventually("the hot customer is served", async () => (await ending(hot.create(next++))) === "pending");
   });
 
+  it("a customer whose rows another session holds leaves a connection of a pool of four for another customer", async () => {
+    const url = await database(server);
+    const own = pool(url, { ...settings, max: 4 });
+    const store = postgresStore({ pool: own });
+    const [held, quiet] = [0, 1].map(() => service({ store, clock: undefined as never, policy: { limits: wide } })) as [Service, Service];
+    expect([await ending(held.create(0)), await ending(quiet.create(0))]).toEqual(["pending", "pending"]);
+    await hold(url, held.customer);
+    let [going, number] = [true, 1];
+    const flood = Array.from({ length: 60 }, async () => {
+      while (going) await ending(held.create(number++));
+    });
+    const began = performance.now();
+    await eventually("no connection is left", () => own.waitingCount > 0 || performance.now() - began > 6_000);
+    const ends: string[] = [];
+    for (let n = 1; n <= 5; n++) ends.push(await ending(quiet.create(n)));
+    going = false;
+    await Promise.all(flood);
+    expect(tallied(ends)).toEqual({ pending: 5 });
+  });
+
   it("a pool that the application holds: 503 in time, nothing is sent, and what the pool hands over late costs nothing (docs/contract.md#fail-closed)", async () => {
-    const url = await database();
+    const url = await database(server);
     // Of `pg`'s defaults: nothing ends the wait for a connection.
     const shared = pool(url, { max: 3 });
     const one = service({
@@ -178,7 +159,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
   });
 
   it("a pool of one connection: 300 racers of three customers, exact caps, exact guesses (docs/contract.md#caps)", async () => {
-    const url = await database();
+    const url = await database(server);
     const store = postgresStore({ pool: pool(url, { max: 1 }) });
     const set = [0, 1, 2].map(() => service({ store, storeTimeout: 120, policy: { limits: wide } }));
     const made = await Promise.all(set.map((one) => one.create(7)));
@@ -197,7 +178,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     ["lock_timeout", "300ms"],
     ["statement_timeout", "300ms"],
   ])("%s of the role: 503, nothing is sent, and all works when the other session lets go (docs/contract.md#fail-closed)", async (setting, value) => {
-    const url = await database();
+    const url = await database(server);
     await sql(url, `alter database ${nameOf(url)} set ${setting} = '${value}'`);
     const one = on(url, { policy: { limits: wide } });
     const { authentication_uuid: id } = await one.create(1);
@@ -214,7 +195,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
   });
 
   it("a database turned read-only under load: 503, nothing is sent, and it serves when it is over (docs/contract.md#fail-closed)", async () => {
-    const url = await database();
+    const url = await database(server);
     const one = on(url, { policy: { limits: wide } });
     const { authentication_uuid: id } = await one.create(1);
     await sql(url, `alter database ${nameOf(url)} set default_transaction_read_only = on`);
@@ -234,9 +215,9 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
   });
 
-  it.each(["serializable"])("%s: four processes race on one number and one authentication, and no limit is passed (docs/contract.md#caps)", async (level) => {
-    const url = await database();
-    await sql(url, `alter database ${nameOf(url)} set default_transaction_isolation = '${level}'`);
+  it("serializable: four processes race on one number and one authentication, and no limit is passed (docs/contract.md#caps)", async () => {
+    const url = await database(server);
+    await sql(url, `alter database ${nameOf(url)} set default_transaction_isolation = 'serializable'`);
     const shared = { customer: randomUUID(), sender: sender(), policy: { limits: wide }, storeTimeout: 20 };
     const set = [0, 1, 2, 3].map(() => on(url, shared, { max: 4 }));
     const at = (n: number) => set[n % 4] as Service;

@@ -6,9 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { bundle } from "../store/processes.js";
-import { newStore, poolOf, postgresServer } from "../support/postgres.js";
+import { postgresServer } from "../support/postgres.js";
 import { secret, start } from "../support/verifier.js";
 import { ending, numberAt, sender, service, tallied } from "./kit.js";
+import { database, pool } from "./postgres-kit.js";
 import { policyOf, type Setup } from "./postgres-process.js";
 
 const server = await postgresServer("the hostile tests of killed processes on PostgreSQL");
@@ -21,36 +22,30 @@ describe.runIf(server)("a process killed while its creates share calls", () => {
   });
   afterAll(() => rmSync(bundled.outDir, { recursive: true }));
 
-  it.each([20])(
-    "after %i of its forty commits: another repeats them under their keys, one message a number at most, each counted once (docs/contract.md#keyed-id)",
-    async (end) => {
-      const { url, close } = await newStore(server);
-      await close();
-      const numbers = Array.from({ length: 40 }, (_, n) => numberAt(n));
-      const setup: Setup = { url, customer: randomUUID(), secret, cap: 41, now: start, numbers, end };
-      const child = fork(bundled.script, [JSON.stringify(setup)], { execArgv: [] });
-      const before: string[] = [];
-      child.on("message", (to: string) => void before.push(to));
-      const [, signal] = await once(child, "exit");
-      expect(signal).toBe("SIGKILL");
-      const pool = poolOf(url);
-      const carrier = sender();
-      const one = service({
-        store: postgresStore({ pool }),
-        customer: setup.customer,
-        clock: fixedClock(start),
-        sender: carrier,
-        storeTimeout: 60,
-        policy: policyOf(41),
-      });
-      const repeats = () => Promise.all(numbers.map((number) => ending(one.create(number, {}, { idempotencyKey: number.slice(1) }))));
-      expect(tallied(await repeats())).toEqual({ pending: 40 });
-      expect(tallied(await repeats())).toEqual({ pending: 40 });
-      const sent = [...before, ...carrier.messages.map(({ to }) => to)];
-      expect(new Set(sent).size).toBe(sent.length);
-      for (const { authentication_uuid: id, code } of carrier.messages) expect(await ending(one.check(id, code))).toBe("valid");
-      expect([await ending(one.create(100)), await ending(one.create(101))]).toEqual(["pending", "rate_limited"]);
-      await pool.end();
-    },
-  );
+  it("after twenty of its forty commits: another repeats them under their keys, one message a number at most, each counted once (docs/contract.md#keyed-id)", async () => {
+    const url = await database(server);
+    const numbers = Array.from({ length: 40 }, (_, n) => numberAt(n));
+    const setup: Setup = { url, customer: randomUUID(), secret, cap: 41, now: start, numbers, end: 20 };
+    const child = fork(bundled.script, [JSON.stringify(setup)], { execArgv: [] });
+    const before: string[] = [];
+    child.on("message", (to: string) => void before.push(to));
+    const [, signal] = await once(child, "exit");
+    expect(signal).toBe("SIGKILL");
+    const carrier = sender();
+    const one = service({
+      store: postgresStore({ pool: pool(url) }),
+      customer: setup.customer,
+      clock: fixedClock(start),
+      sender: carrier,
+      storeTimeout: 60,
+      policy: policyOf(41),
+    });
+    const repeats = () => Promise.all(numbers.map((number) => ending(one.create(number, {}, { idempotencyKey: number.slice(1) }))));
+    expect(tallied(await repeats())).toEqual({ pending: 40 });
+    expect(tallied(await repeats())).toEqual({ pending: 40 });
+    const sent = [...before, ...carrier.messages.map(({ to }) => to)];
+    expect(new Set(sent).size).toBe(sent.length);
+    for (const { authentication_uuid: id, code } of carrier.messages) expect(await ending(one.check(id, code))).toBe("valid");
+    expect([await ending(one.create(100)), await ending(one.create(101))]).toEqual(["pending", "rate_limited"]);
+  });
 });

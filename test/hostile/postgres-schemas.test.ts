@@ -1,29 +1,18 @@
 import { randomUUID } from "node:crypto";
-import type { Pool, PoolConfig } from "pg";
 import postgres from "postgres";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, describe, expect, it, onTestFinished } from "vitest";
 import { type PostgresStore, type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
 import { fixedClock } from "../../src/testing/index.js";
-import { newDatabase, newStore, type PostgresServer, pgbouncerIsInstalled, poolOf, postgresServer, sql, startPgbouncer } from "../support/postgres.js";
+import { newDatabase, type PostgresServer, pgbouncerIsInstalled, postgresServer, sql } from "../support/postgres.js";
 import { start } from "../support/verifier.js";
 import { ending, eventually, type Service, sender, service, tallied, wide } from "./kit.js";
 import { hour } from "./one-commit-kit.js";
+import { bounced, chaos, database, pool, settings } from "./postgres-kit.js";
 
 const server = await postgresServer("the hostile tests of PostgreSQL's schemas");
 const hasPgbouncer = server !== undefined && pgbouncerIsInstalled("the hostile tests through PgBouncer");
 afterAll(() => server?.stop());
 
-const limits: PoolConfig = { connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500, max: 16 };
-const ended: (() => unknown)[] = [];
-afterEach(async () => {
-  for (const end of ended.splice(0).reverse()) await end();
-});
-function pool(url: string, options: PoolConfig = limits): Pool {
-  const made = poolOf(url, options);
-  ended.push(() => made.end());
-  return made;
-}
-const nameOf = (url: string) => new URL(url).pathname.slice(1);
 const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 
 describe.runIf(server)("a schema on PostgreSQL", () => {
@@ -44,8 +33,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
   });
 
   it("ten ensureSchema() while a hundred requests run, and by a role without rights: no request fails", async () => {
-    const { url, close } = await newStore(server);
-    await close();
+    const url = await database(server);
     const role = `role_${randomUUID().replaceAll("-", "")}`;
     await sql(
       url,
@@ -61,34 +49,28 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     const made = await Promise.allSettled(pools.map((each) => postgresStore({ pool: each }).ensureSchema()));
     expect(made.map(({ status }) => status)).toEqual(many(10, () => "fulfilled"));
     expect(tallied(await Promise.all(work))).toEqual({ pending: 100 });
-    await Promise.all(ended.splice(0).map((end) => end()));
     await sql(url, `drop owned by ${role}`, `drop role ${role}`);
   });
 
-  it.each([true])(
-    "dropped under a running service: 503 and a log that names the fix; made again, it serves without a restart (prepare: %s)",
-    async (prepare) => {
-      const { url, close } = await newStore(server);
-      await close();
-      const store = postgresStore({ pool: pool(url), prepare });
-      const one = service({ store, clock: undefined as never, policy: { limits: wide } });
-      expect(tallied(await Promise.all(many(10, (n) => ending(one.create(n)))))).toEqual({ pending: 10 });
-      await sql(url, "drop schema phoneproof cascade");
-      expect(tallied(await Promise.all(many(10, (n) => ending(one.create(n + 10)))))).toEqual({ unavailable: 10 });
-      expect(one.sender.messages).toHaveLength(10);
-      expect(one.log.map(({ fields }) => String(fields["err"])).join("\n")).toMatch(/ensureSchema\(\)/);
-      const ping = await one.verifier.ping();
-      expect(ping.ok).toBe(false);
-      await store.ensureSchema();
-      await eventually("it serves", async () => (await ending(one.create(100))) === "pending");
-      expect(tallied(await Promise.all(many(10, (n) => ending(one.create(n + 20)))))).toEqual({ pending: 10 });
-    },
-  );
+  it("dropped under a running service: 503 and a log that names the fix; made again, it serves without a restart", async () => {
+    const url = await database(server);
+    const store = postgresStore({ pool: pool(url), prepare: true });
+    const one = service({ store, clock: undefined as never, policy: { limits: wide } });
+    expect(tallied(await Promise.all(many(10, (n) => ending(one.create(n)))))).toEqual({ pending: 10 });
+    await sql(url, "drop schema phoneproof cascade");
+    expect(tallied(await Promise.all(many(10, (n) => ending(one.create(n + 10)))))).toEqual({ unavailable: 10 });
+    expect(one.sender.messages).toHaveLength(10);
+    expect(one.log.map(({ fields }) => String(fields["err"])).join("\n")).toMatch(/ensureSchema\(\)/);
+    const ping = await one.verifier.ping();
+    expect(ping.ok).toBe(false);
+    await store.ensureSchema();
+    await eventually("it serves", async () => (await ending(one.create(100))) === "pending");
+    expect(tallied(await Promise.all(many(10, (n) => ending(one.create(n + 20)))))).toEqual({ pending: 10 });
+  });
 
-  it.each([true])("out of the way and back: 503 meanwhile, and all that was acknowledged is there (prepare: %s)", async (prepare) => {
-    const { url, close } = await newStore(server);
-    await close();
-    const one = service({ store: postgresStore({ pool: pool(url), prepare }), clock: undefined as never, policy: { limits: wide } });
+  it("out of the way and back: 503 until then, and all that was acknowledged is there", async () => {
+    const url = await database(server);
+    const one = service({ store: postgresStore({ pool: pool(url), prepare: true }), clock: undefined as never, policy: { limits: wide } });
     const made = await Promise.all(many(10, (n) => one.create(n)));
     await sql(url, "alter schema phoneproof rename to aside");
     expect(await ending(one.create(50))).toBe("unavailable");
@@ -99,14 +81,13 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
   });
 
   it("each column of the counters and records that is missing: 503, nothing is sent; the log names the fix, and it serves once it is back", async () => {
-    const { url, close } = await newStore(server);
-    await close();
+    const url = await database(server);
     const columns = await sql<{ place: string; name: string }>(
       url,
       "select table_name as place, column_name as name from information_schema.columns where table_schema = 'phoneproof' and table_name in ('record', 'sum', 'member', 'customer')",
     );
     for (const [at, { place, name }] of columns.entries()) {
-      const one = service({ store: postgresStore({ pool: pool(url, { ...limits, max: 2 }) }), clock: undefined as never, policy: { limits: wide } });
+      const one = service({ store: postgresStore({ pool: pool(url, { ...settings, max: 2 }) }), clock: undefined as never, policy: { limits: wide } });
       await sql(url, `alter table phoneproof.${place} rename column ${name} to gone`);
       expect([await ending(one.create(at)), one.sender.messages.length]).toEqual(["unavailable", 0]);
       expect(one.log.map(({ fields }) => String(fields["err"])).join("\n")).toMatch(/42703.*ensureSchema\(\)/);
@@ -116,8 +97,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
   });
 
   it("what has ended goes while four processes send: nothing of the live is lost, and caps stay exact (docs/contract.md#early-end)", async () => {
-    const { url, close } = await newStore(server);
-    ended.push(close);
+    const url = await database(server);
     const shared = {
       clock: fixedClock(Date.now()),
       customer: randomUUID(),
@@ -144,8 +124,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
   });
 
   it("two erasures and two unlocks beside forty creates of one number in four processes: at most twice its caps go out, and a second erasure leaves none (docs/contract.md#unlock)", async () => {
-    const { url, close } = await newStore(server);
-    ended.push(close);
+    const url = await database(server);
     const shared = { clock: fixedClock(start), customer: randomUUID(), sender: sender(), storeTimeout: 60, policy: { limits: wide } };
     const set = many(4, () => service({ ...shared, store: postgresStore({ pool: pool(url) }) }));
     const at = (n: number) => set[n % 4] as Service;
@@ -172,13 +151,13 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
 
   describe.runIf(hasPgbouncer)("through PgBouncer in transaction mode", () => {
     const clients: [string, (url: string) => PostgresStoreOptions][] = [
-      // PgBouncer refuses a `statement_timeout` of the client's.
+      // PgBouncer rejects a client's `statement_timeout`.
       ["pg", (url) => ({ pool: pool(url, { connectionTimeoutMillis: 1_500, query_timeout: 1_500, max: 16 }) })],
       [
         "postgres.js without prepare",
         (url) => {
           const made = postgres(url, { prepare: false, fetch_types: false, connect_timeout: 2, backoff: () => 0.2, onnotice: () => {} });
-          ended.push(() => made.end({ timeout: 1 }));
+          onTestFinished(() => made.end({ timeout: 1 }));
           return { pool: made };
         },
       ],
@@ -186,34 +165,20 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     it.each(clients)(
       "%s: server connections that are reset under load: messages are the acknowledged creates, and the cap is exact (docs/contract.md#stored-first)",
       async (_, connect) => {
-        const bouncer = await startPgbouncer(server as PostgresServer, 3);
-        ended.push(() => bouncer.stop());
-        const { url, close } = await newStore(server);
-        await close();
-        const through = new URL(bouncer.url);
-        through.pathname = nameOf(url);
+        const url = await database(server);
+        const through = await bounced(server as PostgresServer, url);
         const shared = {
           customer: randomUUID(),
           sender: sender(),
           clock: undefined as never,
           policy: { limits: { ...wide, perCustomer: [{ limit: 60, window: 3_600 }] } },
         };
-        const set = many(3, () => service({ ...shared, store: postgresStore(connect(through.href)) }));
+        const set = many(3, () => service({ ...shared, store: postgresStore(connect(through)) }));
         const at = (n: number) => set[n % 3] as Service;
-        const admin = pool((server as PostgresServer).url, { max: 1 });
-        let going = true;
-        const chaos = (async () => {
-          while (going) {
-            await admin.query("select pg_terminate_backend(pid) from pg_stat_activity where datname = $1 and state = 'active' order by random() limit 1", [
-              nameOf(url),
-            ]);
-            await new Promise((done) => setImmediate(done));
-          }
-        })();
+        const calm = chaos(server as PostgresServer, url);
         const ends: string[] = [];
         for (let round = 0; round < 6; round++) ends.push(...(await Promise.all(many(30, (n) => ending(at(n).create(round * 30 + n))))));
-        going = false;
-        await chaos;
+        await calm();
         const counts = tallied(ends);
         expect(Object.keys(counts).filter((end) => !["pending", "unavailable", "rate_limited"].includes(end))).toEqual([]);
         expect(shared.sender.messages).toHaveLength(counts["pending"] ?? 0);

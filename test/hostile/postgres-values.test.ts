@@ -28,6 +28,18 @@ const odd = [
   "x".repeat(60_000),
 ];
 
+/** A customer, and what makes changes of it. */
+function made() {
+  const [customer, now] = [randomUUID(), Date.now()];
+  const ends = { now, keepUntil: now + hour };
+  return {
+    customer,
+    ends,
+    sum: (name: string) => ({ sum: `${customer}:${name}`, part: 1, parts: 3, weight: 1, ...ends }),
+    record: (fields: Partial<RecordWrite> = {}): RecordWrite => ({ customer, id: randomUUID(), tokens: [randomUUID()], data: "d", ...ends, ...fields }),
+  };
+}
+
 describe.runIf(server)("odd values beside innocent ones, in one call of PostgreSQL", () => {
   let opened: NewStore;
   beforeAll(async () => {
@@ -37,19 +49,8 @@ describe.runIf(server)("odd values beside innocent ones, in one call of PostgreS
 
   it("a text comes back as it was or is rejected alone, wherever it stands (docs/contract.md#one-commit)", async () => {
     const { store } = opened;
-    const now = Date.now();
-    const ends = { now, keepUntil: now + hour };
     for (const text of odd) {
-      const customer = randomUUID();
-      const sum = (name: string) => ({ sum: `${customer}:${name}`, part: 1, parts: 3, weight: 1, ...ends });
-      const record = (fields: Partial<RecordWrite> = {}): RecordWrite => ({
-        customer,
-        id: randomUUID(),
-        tokens: [randomUUID()],
-        data: "d",
-        ...ends,
-        ...fields,
-      });
+      const { customer, ends, sum, record } = made();
       const innocent = () => store.commit({ claims: [sum("innocent")], record: record() });
       const changes: Change[] = [
         { claims: [sum("data")], record: record({ data: text }) },
@@ -80,19 +81,8 @@ describe.runIf(server)("odd values beside innocent ones, in one call of PostgreS
 
   it("numbers beyond every range are rejected alone, or kept exactly", async () => {
     const { store } = opened;
-    const now = Date.now();
     for (const value of [Number.MAX_SAFE_INTEGER, 2 ** 63, 1e300, Number.NaN, 0.5]) {
-      const customer = randomUUID();
-      const ends = { now, keepUntil: now + hour };
-      const sum = (name: string) => ({ sum: `${customer}:${name}`, part: 1, parts: 3, weight: 1, ...ends });
-      const record = (fields: Partial<RecordWrite> = {}): RecordWrite => ({
-        customer,
-        id: randomUUID(),
-        tokens: [randomUUID()],
-        data: "d",
-        ...ends,
-        ...fields,
-      });
+      const { customer, ends, sum, record } = made();
       const changes: Record<string, Change> = {
         weight: { claims: [{ ...sum("weight"), weight: value }] },
         part: { claims: [{ ...sum("part"), part: value }] },
