@@ -25,7 +25,7 @@ export function openTest(name: string, option: string, test: AnswerTest | undefi
   return (answer) => test.values.includes(pick(answer.json, ...path) as string);
 }
 
-/** Reads the text at a path in a response's JSON, `"error.code"`. Without a path there is none. */
+/** Reads the text at a path in a response's JSON, `"error.code"`. Returns `undefined` without a path. */
 export function openPath(name: string, option: string, path: string | undefined): (answer: CarrierResponse) => unknown {
   if (path === undefined) return () => undefined;
   const steps = requireText(name, option, path, 'Pass a path in the response, such as "error.code".').split(".");

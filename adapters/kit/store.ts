@@ -49,7 +49,7 @@ export interface Counts {
   total(parts: SumParts): number;
   /** How many members of a window are newer than `since`, excluding `except`. */
   newer(claim: MemberClaim, except?: string): number;
-  /** The time of the member after the `skipped` newest of a window, ignoring the claim's; `undefined` if there is none. */
+  /** The time of the member after the `skipped` newest of a window, ignoring the claim's; or `undefined`. */
   timeOf(claim: MemberClaim, skipped: number): number | undefined;
 }
 

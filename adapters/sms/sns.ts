@@ -28,7 +28,7 @@ export interface SnsMessage {
   readonly subscribeUrl: string | undefined;
 }
 
-/** The response to an envelope that could not be checked: SNS retries after a response of 500 and above, but not after 4xx. */
+/** The response to an envelope that could not be checked: SNS retries after 500 and above, but not after 4xx. */
 const tryAgain: ReceiptReading = { receipts: [], reply: { status: 503, body: "", contentType: "text/plain" } };
 
 const confirmationFields = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];

@@ -53,7 +53,7 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
      */
     idsFor: (customer: string, name: string): readonly string[] =>
       namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
-    /** The slot of a name under the pepper, or else under each secret, in the order of `idsFor` (docs/contract.md#slot). */
+    /** The slot of a name under the pepper, or under each secret, in the order of `idsFor` (docs/contract.md#slot). */
     slotsFor: (customer: string, name: string): readonly string[] =>
       (pepper === undefined ? namingKeys : [windowKey]).map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
     /** Returns a new id in a slot. */

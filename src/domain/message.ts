@@ -192,8 +192,8 @@ function writtenTo(template: MessageTemplate, code: string, recipient: Recipient
   }
 }
 
-/** Hides the code in what a carrier answered. In a message without a code of its own, any number may be one. */
-export function withoutCode(answer: string, { code, text }: { readonly code: string; readonly text: string }): string {
+/** Hides the code in a carrier's response. In a message without a code of its own, any number may be one. */
+export function withoutCode(response: string, { code, text }: { readonly code: string; readonly text: string }): string {
   const codes = code === "" ? (text.match(/\d{4,}/g) ?? []) : [code];
-  return codes.reduce((hidden, one) => hidden.replaceAll(one, "******"), answer);
+  return codes.reduce((hidden, one) => hidden.replaceAll(one, "******"), response);
 }

@@ -186,7 +186,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       };
     },
 
-    /** Whether someone verified from the network in this country within 7 days. If the store call fails, returns true. */
+    /** Whether someone verified from the network in this country within 7 days; true if the store call fails. */
     async knowsNetwork(deadline: StoreDeadline, customer: string, country: string, network: string): Promise<boolean> {
       const key = `${customer}${country}${network}`;
       if (known.get(key) !== undefined) return true;

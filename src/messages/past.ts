@@ -47,8 +47,8 @@ const meanOf = (days: readonly number[]) => days.reduce((sum, one) => sum + one,
 export type Past = ReturnType<typeof createPast>;
 
 /**
- * What deliveries were sent in the last days, by cell and by customer, and how many were confirmed. Each process adds its
- * own counts to the store's tallies every few seconds, and caches what it reads for some minutes.
+ * What deliveries were sent in the last days, by cell and by customer, and how many were confirmed. Each process adds
+ * its own counts to the store's tallies every few seconds, and caches what it reads for some minutes.
  */
 export function createPast({ store, clock, monitor, alarms, settings, inBackground }: Observed) {
   let adds = new Map<string, Tally>();
@@ -121,7 +121,7 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
       if (known !== undefined) known.silentHours = 0;
     },
 
-    /** Messages of a usual day in a cell: the mean of the last seven days, today not included. Rejects with `unavailable`. */
+    /** Messages of a usual day in a cell: the mean of the seven days before today. Rejects with `unavailable`. */
     async usualDay(deadline: StoreDeadline, cell: string): Promise<number> {
       const known = usual.get(cell);
       if (known !== undefined) return known;
@@ -133,8 +133,8 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
 
     /**
      * How the rules treat a delivery. Reported confirmations that stop coming count as unknown, if there is a past
-     * (docs/contract.md#no-conversion). If the counts cannot be read, confirmations
-     * count as usual, and with an unknown conversion it rejects with `unavailable`.
+     * (docs/contract.md#no-conversion). If the counts cannot be read, confirmations count as usual, and with an unknown
+     * conversion it rejects with `unavailable`.
      */
     async weighing(deadline: StoreDeadline, { customer }: Account, conversion: Conversion): Promise<Weighing> {
       const read = latelyOf(deadline, customer);

@@ -54,11 +54,8 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
   for (const some of chunksOf(ids, parallel)) {
     const emptied = (await Promise.all(some.map((id) => emptyRecord(parts, customer, id)))).filter((auth) => auth !== undefined);
     erased += emptied.length;
-    for (const values of chunksOf(
-      emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId)),
-      atATime,
-    ))
-      await call(() => store.delete({ values }));
+    const messageIds = emptied.flatMap(({ keptIds }) => keptIds.flatMap(keysOfListedId));
+    for (const values of chunksOf(messageIds, atATime)) await call(() => store.delete({ values }));
     await call(() => store.delete({ records: some.flatMap((id) => [...new Set([slotOf(id), id])].map((at) => ({ customer, id: at }))) }));
     for (const id of some) records.forget(id);
   }

@@ -34,9 +34,7 @@ export function keyedCreate({ keyring, records }: Context, { customer }: Account
     /** Digest of the request, stored in its record. */
     fingerprint: fingerprints[0] as string,
     same,
-    /**
-     * Returns what is stored under the key if that must be known first: under another secret, or to ask others only once.
-     */
+    /** Returns what is stored under the key, if that must be known first: under another secret, or to ask others once. */
     async find(deadline: StoreDeadline, askFirst: boolean) {
       for (const one of askFirst ? [id, ...others] : others) {
         const held = await records.find(deadline, customer, one);

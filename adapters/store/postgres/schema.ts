@@ -23,7 +23,7 @@ const planned = "language plpgsql set plan_cache_mode = force_generic_plan set e
 
 const thisMinute = "ceil(extract(epoch from now()) / 60)::integer";
 
-/** `ends` of a row that is kept for 0 minutes: ten minutes more than requested, because clocks may be corrected. */
+/** `ends` of a row that is stored for 0 minutes: ten minutes more than requested, because clocks may be corrected. */
 export const earliestEnd = `${thisMinute} + 10`;
 
 /** Builds the row `r` of a record as JSON. */
@@ -33,7 +33,7 @@ export const recordJson = "json_build_object('customer', r.customer, 'id', r.id,
 const sumsOf = (list: string) =>
   `json_to_recordset(${list}) as k(place integer, name text, part bigint, since bigint, top bigint, weight bigint, low bigint, most bigint, life integer, counted boolean)`;
 
-/** Claims on members as rows `k`. `adds`: false if it takes out, or if an earlier claim of the change adds the same member. */
+/** Claims on members as rows `k`. `adds`: false if it takes out, or if an earlier claim adds the same member. */
 const membersOf = (list: string) =>
   `json_to_recordset(${list}) as k(place integer, name text, member text, at bigint, since bigint, most integer, life integer, adds boolean, counted boolean)`;
 

@@ -9,7 +9,7 @@ export interface RuleWords {
 const waitOrUnlock = "Wait until there is room, or lift it once a day with `phoneproof unlock`.";
 const recovers = "It recovers as users verify, within 36 hours at the latest. Put numbers of your own on `lists.safe` or in `testNumbers`.";
 
-/** By their names as shown, with the limits of an example. `docs/no-code.md` has the same table; a test compares them. */
+/** By name, with the limits of an example. `docs/no-code.md` has the same table; a test compares them. */
 export const ruleWords: Readonly<Record<string, RuleWords>> = {
   "perNumber 5/600s": { means: "The number has reached the maximum number of messages for this period.", fix: waitOrUnlock },
   "perDevice 5/3600s": {

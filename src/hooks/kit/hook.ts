@@ -114,7 +114,7 @@ export function makeHook(owner: string, options: HookOptions, api: HookApi): Hoo
   return { ...api, settings };
 }
 
-/** What makes a hook whose server sends a fixed token. `readConfirmed`: reads what it posts to `/hooks/<name>/confirmed`. */
+/** For a server that sends a fixed token. `readConfirmed`: reads what it posts to `/hooks/<name>/confirmed`. */
 interface TokenHookApi extends Pick<HookApi, "defaults" | "secretInPath" | "read" | "write"> {
   readonly readConfirmed?: Confirmed["read"];
 }
