@@ -10,6 +10,9 @@ export type Dump = readonly string[];
 
 const place = Symbol.for("phoneproof.test.dump");
 
+/** What leads to objects that are not the store's: a timer links to the next one of the process. */
+const others: ReadonlySet<string | undefined> = new Set(["__proto__", "_idleNext", "_idlePrev"]);
+
 /** Every string in an object of this process, private fields included. */
 export function dumpOfMemory(store: object): Dump {
   const session = new Session();
@@ -34,8 +37,7 @@ export function dumpOfMemory(store: object): Dump {
       internalProperties = [],
     } = ask("Runtime.getProperties", { objectId, ownProperties: true }) as Record<"result" | "privateProperties" | "internalProperties", Property[]>;
     const inner = internalProperties.filter(({ name }) => name === "[[Entries]]");
-    for (const property of [...result, ...privateProperties, ...inner])
-      if (property.value !== undefined && property.name !== "__proto__") visit(property.value, depth + 1);
+    for (const { name, value } of [...result, ...privateProperties, ...inner]) if (value !== undefined && !others.has(name)) visit(value, depth + 1);
   };
   const { result } = ask("Runtime.evaluate", { expression: `globalThis[Symbol.for("phoneproof.test.dump")]` }) as { result: Remote };
   visit(result, 0);
