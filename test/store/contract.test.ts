@@ -2,12 +2,11 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { storeContract } from "../../src/testing/store-contract.js";
-import { withRacers } from "./sentences.js";
 
 describe("the store contract on one memory store", () => {
   const store = memoryStore({ name: randomUUID() });
 
-  for (const { name, run } of withRacers(1_000)) it(name, () => run({ store }));
+  for (const { name, run } of storeContract({ racers: 1_000 })) it(name, () => run({ store }));
 });
 
 describe("the store contract itself (docs/contract.md#contract-suites)", () => {

@@ -1,7 +1,8 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
+import { storeContract } from "../../src/testing/store-contract.js";
 import { type Connected, drivers, dropDatabase, mongoServer, newDatabase } from "../support/mongo.js";
-import { sentences, withRacers } from "./sentences.js";
+import { ofClient } from "./of-client.js";
 
 const server = await mongoServer("the store contract on MongoDB");
 afterAll(() => server?.stop());
@@ -28,7 +29,7 @@ describe.runIf(server)("the store contract on MongoDB", () => {
     });
 
     // As many as the two clients have connections.
-    for (const { name: sentence, run } of driver === "mongodb 7" ? withRacers(200) : sentences) {
+    for (const { name: sentence, run } of driver === "mongodb 7" ? storeContract({ racers: 200 }) : ofClient) {
       it(sentence, () => run({ store: mongoStore({ db: first.db }), peer: mongoStore({ db: second.db }) }));
     }
   });
@@ -37,7 +38,7 @@ describe.runIf(server)("the store contract on MongoDB", () => {
     const name = newDatabase();
     const { db, close } = await drivers["mongodb 7"](url, name);
     try {
-      for (const { name: sentence, run } of sentences) if (/racers|racing|workers/.test(sentence)) await run({ store: mongoStore({ db }) });
+      for (const { name: sentence, run } of storeContract()) if (/racers|racing|workers/.test(sentence)) await run({ store: mongoStore({ db }) });
     } finally {
       await close();
       await dropDatabase(url, name);

@@ -14,11 +14,11 @@ import { DataSource } from "typeorm";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createWebSocketStream, WebSocket, WebSocketServer } from "ws";
 import { type PostgresStore, postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
-import { storeContract } from "../../src/testing/store-contract.js";
 import { freePort } from "../support/ports.js";
 import { failing, newDatabase, poolOf, postgresServer, sql } from "../support/postgres.js";
 import { PrismaClient } from "../support/prisma.js";
 import { newNumber, serviceOn } from "../support/redis-service.js";
+import { ofClient } from "./of-client.js";
 
 const server = await postgresServer("the clients of docs/stores.md on PostgreSQL");
 
@@ -31,9 +31,6 @@ interface Connected {
 }
 
 const max = 20;
-
-/** Races, and what the server alone counts, are tested through `pg` and postgres.js. */
-const sentences = storeContract({ racers: 10 }).filter(({ name }) => name !== "window: a limit of 1,000 is exact");
 
 /** Ends a transaction of the application. */
 const thenFail = async (work: () => Promise<unknown>): Promise<never> => {
@@ -128,7 +125,7 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
     });
     afterAll(() => Promise.all([first?.close(), second?.close()]));
 
-    for (const { name: sentence, run } of sentences) it(sentence, () => run({ store: first.store, peer: second.store }));
+    for (const { name: sentence, run } of ofClient) it(sentence, () => run({ store: first.store, peer: second.store }));
 
     it("verifies a number, and has nothing to report", async () => {
       const service = serviceOn(first.store);

@@ -2,8 +2,9 @@ import { PGlite } from "@electric-sql/pglite";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
+import { storeContract } from "../../src/testing/store-contract.js";
 import { newDatabase, type PostgresServer, pgbouncerIsInstalled, poolOf, postgresServer, startPgbouncer } from "../support/postgres.js";
-import { sentences, withRacers } from "./sentences.js";
+import { ofClient } from "./of-client.js";
 
 const server = await postgresServer("the store contract on PostgreSQL");
 const hasPgbouncer = server !== undefined && pgbouncerIsInstalled("the store contract through PgBouncer");
@@ -39,7 +40,7 @@ describe.runIf(server)("the store contract on PostgreSQL", () => {
     });
     afterAll(() => Promise.all([first?.close(), second?.close()]));
 
-    for (const { name: sentence, run } of name === "pg 8" ? withRacers(200) : sentences)
+    for (const { name: sentence, run } of name === "pg 8" ? storeContract({ racers: 200 }) : ofClient)
       it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
   });
 
@@ -60,7 +61,7 @@ describe.runIf(server)("the store contract on PostgreSQL", () => {
       await bouncer?.stop();
     });
 
-    for (const { name: sentence, run } of sentences) it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
+    for (const { name: sentence, run } of ofClient) it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
   });
 });
 
@@ -72,7 +73,7 @@ describe("the store contract on PGlite", () => {
   });
   afterAll(() => database?.close());
 
-  for (const { name: sentence, run } of sentences) it(sentence, () => run({ store: postgresStore({ pool: database }) }));
+  for (const { name: sentence, run } of ofClient) it(sentence, () => run({ store: postgresStore({ pool: database }) }));
 });
 
 function storeOf({ close: _, ...options }: Connected) {

@@ -4,9 +4,10 @@ import { recognise } from "../../adapters/store/redis/clients.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import lease from "../../adapters/store/redis/lease.lua";
 import tally from "../../adapters/store/redis/tally.lua";
+import { storeContract } from "../../src/testing/store-contract.js";
 import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster, startRedis } from "../support/redis.js";
 import { type Connected, clients, clusterClients } from "../support/redis-clients.js";
-import { sentences, withRacers } from "./sentences.js";
+import { ofClient } from "./of-client.js";
 
 const installed = redisIsInstalled("the store contract on Redis");
 
@@ -56,7 +57,7 @@ describe.runIf(installed)("the store contract on Redis", () => {
       await second?.close();
     });
 
-    for (const { name: sentence, run } of /^ioredis 6(, cluster of six)?$/.test(name) ? withRacers(1_000) : sentences) {
+    for (const { name: sentence, run } of /^ioredis 6(, cluster of six)?$/.test(name) ? storeContract({ racers: 1_000 }) : ofClient) {
       it(sentence, async () => {
         const prefix = randomUUID();
         const options = name.includes("cluster") ? { cluster: true } : {};

@@ -1,8 +1,9 @@
 import { afterAll, beforeAll, describe, it } from "vitest";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../../src/ports/store.js";
+import { storeContract } from "../../src/testing/store-contract.js";
 import { libraries, newFolder, type OpenSqlite, type OwnHandle } from "../support/sqlite.js";
-import { sentences, withRacers } from "./sentences.js";
+import { ofClient } from "./of-client.js";
 
 describe.each(Object.keys(libraries))("the store contract on SQLite, two handles of %s on one file", (name) => {
   const { file, remove } = newFolder();
@@ -21,7 +22,7 @@ describe.each(Object.keys(libraries))("the store contract on SQLite, two handles
     remove();
   });
 
-  for (const { name, run } of withRacers(1_000)) it(name, () => run({ store, peer }));
+  for (const { name, run } of storeContract({ racers: 1_000 })) it(name, () => run({ store, peer }));
 });
 
 describe("the store contract on SQLite, a file that the store opens", () => {
@@ -33,5 +34,5 @@ describe("the store contract on SQLite, a file that the store opens", () => {
     remove();
   });
 
-  for (const { name, run } of sentences) it(name, () => run({ store, peer }));
+  for (const { name, run } of ofClient) it(name, () => run({ store, peer }));
 });
