@@ -224,6 +224,18 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     await close();
   });
 
+  it("a single connection is rejected: commits would be part of the application's transactions", async () => {
+    const pool = poolOf(await newDatabase(server));
+    const connection = await pool.connect();
+    const sentence = "postgresStore: option `pool` is one connection, whose transactions would include commits; pass a Pool";
+    try {
+      expect(() => postgresStore({ pool: connection })).toThrow(sentence);
+    } finally {
+      connection.release();
+      await pool.end();
+    }
+  });
+
   it("a `query` that returns something other than rows as objects is named, with the fix", async () => {
     const { pool, close } = await newStore(server);
     const other = [

@@ -34,6 +34,9 @@ export function recognise(options: { readonly pool?: unknown; readonly query?: u
     const named = { prepare: prepare ?? sql.options?.prepare ?? false };
     return async (text, values) => sql.unsafe(text, values, named);
   }
+  if (typeof pool === "object" && pool !== null && "connectionParameters" in pool) {
+    throw new TypeError("postgresStore: option `pool` is one connection, whose transactions would include commits; pass a Pool, as in { pool: new Pool() }");
+  }
   if (has(pool, "query")) {
     const { query } = pool as { query(text: unknown, values: unknown[]): Promise<{ rows: readonly unknown[] }> };
     const run = query.bind(pool);
