@@ -47,7 +47,7 @@ test("invalid arguments and policies exit with 2, and one line that names them",
 });
 
 test("the quick form meets its goals under the default policy, and misses them without rules or under rules that are too strict", async () => {
-  const scenario = { ...quickForm(scenarios.range), visitsPerDay: 1_000 };
+  const scenario = { ...quickForm(scenarios.range), visitsPerDay: 300 };
   const [normal, none, strict] = await Promise.all([
     simulate({}, scenario),
     simulate({ policy: { spam: noSpamRules } }, scenario),
