@@ -13,7 +13,7 @@ import { type Ceiling, ceilingsOf, parsePrice, spendCorrection } from "../domain
 import type { TestNumber } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
 import type { Channel, CodeMessage, RouteStep } from "../ports/sms-sender.js";
-import { cellsOf, type MessageCommit } from "./message-commit.js";
+import { cellsOf, type MessageCommit, wasUnlocked } from "./message-commit.js";
 import { type CarrierId, keepId, keysOfListedId, listedId } from "./message-ids.js";
 import type { Messages } from "./messages.js";
 import { silentOn, toMessage } from "./plan.js";
@@ -88,7 +88,7 @@ async function settle(messages: Messages, deadline: StoreDeadline, commit: Messa
   const ceilings = ceilingsOf(policy.limits, auth.sends.at(-1)?.channel);
   const returned = returnedClaims(messages, ceilings, commit, report, true);
   // An unlock in the meantime has already removed the message from its cells.
-  const returnedBy = ({ sent, uncounted }: Authentication) => (uncounted >= sent ? returnedClaims(messages, ceilings, commit, report, false) : returned);
+  const returnedBy = (current: Authentication) => (wasUnlocked(commit, current) ? returnedClaims(messages, ceilings, commit, report, false) : returned);
   const fallbackAt = silentOn(messages, commit.before, commit.message, report.route);
   const marked = { fallbackAt, marks: returned.length > 0, ...report };
   const token = messages.keyring.newToken();

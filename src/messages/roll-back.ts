@@ -5,7 +5,7 @@ import { type Authentication, blankOf, emptyOf, hasNumber, isVoid, withoutTriedS
 import type { Claim } from "../domain/claim.js";
 import { listedClaims } from "../domain/quota.js";
 import { slotOf } from "../domain/slot.js";
-import { cellsOf, claimsOf, type MessageCommit } from "./message-commit.js";
+import { cellsOf, claimsOf, type MessageCommit, wasUnlocked } from "./message-commit.js";
 import type { Messages } from "./messages.js";
 
 /**
@@ -45,7 +45,7 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
     const { auth } = held;
     if (!holdsMessage(auth, next)) return written(messages, commit, { ...auth }, claims, token);
     // A correct code, or an unlock, has already removed the message from its cells.
-    const isUncounted = auth.validated || auth.uncounted >= auth.sent;
+    const isUncounted = auth.validated || wasUnlocked(commit, auth);
     const isFirst = before === undefined || before.auth.id !== auth.id;
     const without = withoutTriedSend(auth, next.attempts, isFirst ? blankOf(next) : before.auth);
     // The one before had its place.

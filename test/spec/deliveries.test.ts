@@ -362,6 +362,14 @@ describe("known and conversion", () => {
     expect(same).toEqual(["sent", "sent", "sent", "spam_detected"]);
   });
 
+  it("known: a message that the carrier rejected leaves the crowd's cell too (docs/contract.md#send-outcome)", async () => {
+    const set = deliveries({ policy: { spam: { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, messages: 2 } } } });
+    set.box.answer = async () => ({ outcome: "rejected" });
+    for (let index = 0; index < 4; index++) await set.deliver({ phone_number: numberOf(index), known: true });
+    set.box.answer = async () => ({ outcome: "accepted" });
+    expect((await set.deliver({ phone_number: numberOf(10) })).status).toBe("sent");
+  });
+
   it("unknown: needs a spend ceiling, as an option and per call (docs/contract.md#unknown-conversion)", async () => {
     expect(() => setUp({ conversion: "unknown" })).toThrow(/policy\.limits\.spend must be set while conversion is "unknown"/);
     const set = deliveries({ conversion: undefined });
