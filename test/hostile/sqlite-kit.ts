@@ -10,7 +10,7 @@ import { newFolder, type OwnHandle, openSqlite } from "../support/sqlite.js";
 import { type Service, service, wide } from "./kit.js";
 import type { Call, Commands, Reply, Setup } from "./sqlite-process.js";
 
-export const hour = 3_600_000;
+const hour = 3_600_000;
 
 /** "Every request ends within its one deadline" of 2 s; what is above it is the test machine's. */
 export const deadline = 12_000;

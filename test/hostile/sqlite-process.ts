@@ -112,6 +112,7 @@ function made(setup: Setup) {
       }
     },
     close: async () => store?.close?.(),
+    closeTwice: async () => void (await Promise.all([store?.close?.(), store?.close?.()])),
     /** Closes the verifier and then the store, as a program does that stops, and hears its parent no more. */
     async end() {
       await serving().verifier.close();
