@@ -1,0 +1,184 @@
+import { readdirSync, rmSync } from "node:fs";
+import { join } from "node:path";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { sqliteStore } from "../../adapters/store/sqlite/index.js";
+import { nodeOf } from "../package/programs.js";
+import { libraries, openSqlite } from "../support/sqlite.js";
+import { ending, tallied } from "./kit.js";
+import { changes, handle, holds, many, opened, place, processes, serving } from "./sqlite-kit.js";
+
+const start = processes();
+
+describe("an erasure", () => {
+  it("while another reads the file: it rejects, or what it erased is in none of the files once the reader is gone and the service has gone on (docs/contract.md#erase)", async () => {
+    const { file } = place();
+    const store = opened({ file });
+    const one = serving(store, { storeTimeout: 60 });
+    const { authentication_uuid: id } = await one.create(7);
+    await Promise.all(many(50, (n) => one.create(n + 10)));
+    const { data } = (await store.find(one.customer, id)) as { data: string };
+    const sealed = data.slice(0, 200);
+    const reader = await start({ file });
+    await reader.call("exec", "begin");
+    await reader.call("all", "select count(*) as n from sqlite_schema");
+    const phone_number = one.sender.messages[0]?.to as string;
+    const erased = await one.verifier.erase({ customer_uuid: one.customer, phone_number }).then(
+      () => true,
+      () => false,
+    );
+    await reader.call("exec", "commit");
+    for (let n = 0; n < 20; n++) await one.create(n + 100);
+    await one.verifier.flush();
+    // A rejected erasure is repeated.
+    if (!erased) await one.verifier.erase({ customer_uuid: one.customer, phone_number });
+    expect({ erased, held: holds(file, sealed) }).toEqual({ erased, held: false });
+  });
+});
+
+describe("a text that UTF-8 has no form for", () => {
+  it.each(Object.entries(libraries))("%s: comes back as it was, or is rejected (docs/contract.md#one-commit)", async (_, open) => {
+    const database = open(place().file);
+    onTestFinished(() => database.close());
+    const store = sqliteStore({ database });
+    const { customer, ends, record } = changes();
+    const made = record({ data: "a\ud800b" });
+    const stored = await store.commit({ record: made }).then(
+      () => true,
+      () => false,
+    );
+    if (stored) expect((await store.find(customer, made.id))?.data).toBe("a\ud800b");
+    const keys = ["\ud800", "\ud801"].map((text) => `${customer}:${text}`) as [string, string];
+    const put = await Promise.allSettled(keys.map((key) => store.put(key, key, ends)));
+    for (const [at, key] of keys.entries()) if (put[at]?.status === "fulfilled") expect(await store.get(key)).toBe(key);
+  });
+});
+
+describe("the path of a file", () => {
+  it.each(["file:x.db", "file:x.db?mode=memory", "file::memory:"])(
+    "%j is the path of a file, or a TypeError: what is acknowledged survives the process (docs/stores.md)",
+    async (name) => {
+      const { folder } = place();
+      const before = process.cwd();
+      onTestFinished(() => process.chdir(before));
+      process.chdir(folder);
+      let store: ReturnType<typeof sqliteStore>;
+      try {
+        store = opened({ file: name });
+      } catch (error) {
+        expect(error).toBeInstanceOf(TypeError);
+        return;
+      }
+      await store.put("key", "value", changes().ends);
+      await store.close?.();
+      expect(readdirSync(folder)).toContain(name);
+      expect(await opened({ file: name }).get("key")).toBe("value");
+    },
+  );
+
+  it("with a NUL: the option is rejected or its calls are, and the process lives on (docs/contract.md#undefined-options)", async () => {
+    const { folder } = place();
+    const child = await start({ file: join(folder, "a\0b.db") });
+    const end = await child.call("wake").catch((error: Error) => error.message);
+    expect(end).not.toBe("the process is gone");
+    expect(end).toMatch(/sqliteStore/);
+  });
+});
+
+describe("a handle whose options change what rows look like", () => {
+  it("node:sqlite with returnArrays: requests are served as by any other handle, or return 503 with a reason (docs/stores.md)", async () => {
+    const node = await nodeOf("24");
+    if (node === undefined) return;
+    const { file } = place();
+    const child = await start({ file, library: "node:sqlite", open: { returnArrays: true }, cap: 20 }, node);
+    const same = tallied(
+      await child.call(
+        "create",
+        many(10, () => 7),
+      ),
+    );
+    const others = tallied(
+      await child.call(
+        "create",
+        many(30, (n) => n + 10),
+      ),
+    );
+    const log = await child.call("log");
+    if (same["unavailable"] === 10) expect(log.join("\n")).toMatch(/returnArrays|option/);
+    else
+      expect([same, others]).toEqual([
+        { pending: 5, rate_limited: 5 },
+        { pending: 15, rate_limited: 15 },
+      ]);
+  });
+
+  it.each(Object.entries(libraries))(
+    "%s with full_column_names on: values are read as they were put, or the call rejects, and a cap holds (docs/contract.md#dumb-store)",
+    async (_, open) => {
+      const database = open(place().file);
+      onTestFinished(() => database.close());
+      database.exec("pragma full_column_names = on");
+      const store = sqliteStore({ database });
+      const { customer, ends } = changes();
+      await store.put(`${customer}:key`, "value", ends);
+      const counter = `${customer}:counter`;
+      expect(await store.get(`${customer}:key`).catch(() => "rejected")).toMatch(/^(value|rejected)$/);
+      const tally = store.tally([{ counter, by: 5, ...ends }], [counter]).catch(() => "rejected");
+      expect([[5], "rejected"]).toContainEqual(await tally);
+      const one = serving(store, { cap: 20 });
+      const answers = tallied(await Promise.all(many(30, (n) => ending(one.create(n)))));
+      expect(answers["pending"] ?? 0).toBeLessThanOrEqual(20);
+    },
+  );
+
+  it("count_changes, which gives writes a row: served, or 503 with a reason that is true, and the file is left as it was (docs/stores.md)", async () => {
+    const { file } = place();
+    const database = openSqlite(file);
+    onTestFinished(() => database.close());
+    database.exec("pragma count_changes = on");
+    const one = serving(sqliteStore({ database }));
+    const ends = tallied(await Promise.all(many(5, (n) => ending(one.create(n)))));
+    if (ends["pending"] === 5) return;
+    expect(one.sender.messages).toEqual([]);
+    // No other process is there.
+    expect(one.log.map(({ fields }) => String(fields["err"])).join("\n")).not.toMatch(/locked by another process/);
+  });
+});
+
+describe("close()", () => {
+  it.each(["20", "22", "24"])("twice at once, on Node.js %s: both calls resolve (docs/operations.md)", async (version) => {
+    const node = await nodeOf(version);
+    if (node === undefined) return;
+    const child = await start({ file: place().file }, node);
+    await child.call("wake");
+    expect(await child.call("closeTwice").catch((error: Error) => error.message)).toBeUndefined();
+  });
+});
+
+describe("a file that is deleted under a running service", () => {
+  it("is noticed: 503, or a new file that other processes share: a customer's cap stays one (docs/contract.md#caps)", async () => {
+    const { folder, file } = place();
+    const one = serving(opened({ file }), { cap: 20 });
+    await Promise.all(many(5, (n) => one.create(n)));
+    for (const name of readdirSync(folder)) rmSync(join(folder, name));
+    const two = serving(opened({ file }), { customer: one.customer, cap: 20 });
+    const ends = await Promise.all(many(60, (n) => ending((n % 2 ? one : two).create(n + 100))));
+    // What was counted before is lost with the file; what comes after is counted once.
+    expect(tallied(ends)["pending"] ?? 0).toBeLessThanOrEqual(20);
+    // What the running service acknowledges survives it.
+    const last = await one.create(1_000).catch(() => undefined);
+    if (last?.status === "pending") expect(await opened({ file }).find(one.customer, last.authentication_uuid)).toBeDefined();
+  });
+});
+
+describe("rows that ended", () => {
+  it('60,000 of them are gone after twenty minutes of a worker: "Stores delete expired data within twenty minutes" (docs/privacy.md)', async () => {
+    const { file } = place();
+    const past = await start({ file, ahead: -2 * 86_400_000, options: { synchronous: "OFF" } });
+    await past.call("put", 60_000, 60_000);
+    await past.call("close");
+    const worker = await start({ file, options: { synchronous: "OFF" } });
+    await worker.call("work", 240);
+    const left = handle(file).prepare("select count(*) as n from phoneproof_values").all();
+    expect(left).toEqual([{ n: 0 }]);
+  });
+});
