@@ -12,6 +12,8 @@ export interface SqliteStatement {
   all(...values: SqliteValue[]): unknown[];
   get(...values: SqliteValue[]): unknown;
   run(...values: SqliteValue[]): unknown;
+  /** Of `node:sqlite`, whose handles may have an option that turns rows into arrays. */
+  setReturnArrays?(enabled: boolean): void;
 }
 
 /** The part of a Cloudflare Durable Object's storage, `ctx.storage`, that the store uses. */
@@ -60,9 +62,12 @@ export function connectionOf(database: SqliteDatabase): Connection {
   const prepared = new Map<string, SqliteStatement>();
   const handle: SqliteHandle = database;
   function statement(sql: string): SqliteStatement {
-    const known = prepared.get(sql) ?? handle.prepare(sql);
-    prepared.set(sql, known);
-    return known;
+    const known = prepared.get(sql);
+    if (known !== undefined) return known;
+    const made = handle.prepare(sql);
+    made.setReturnArrays?.(false);
+    prepared.set(sql, made);
+    return made;
   }
   return {
     all: (sql, ...values) =>

@@ -1,4 +1,4 @@
-import type { SqliteHandle } from "./connection.js";
+import type { Connection, SqliteHandle } from "./connection.js";
 import { errorOf, SqliteError } from "./errors.js";
 
 type Database = new (file: string) => SqliteHandle & { close(): void };
@@ -7,10 +7,23 @@ type Database = new (file: string) => SqliteHandle & { close(): void };
 export async function openFile(file: string): Promise<InstanceType<Database>> {
   const Database = builtIn() ?? (await installed());
   try {
-    return new Database(file);
+    // SQLite would take it for a URI.
+    return new Database(file.startsWith("file:") ? `./${file}` : file);
   } catch (error) {
     throw errorOf(error);
   }
+}
+
+/** Returns a function that throws once the file was deleted or replaced: what is written to it would be lost. */
+export function guardOf({ get }: Connection): () => void {
+  const fs = globalThis.process?.getBuiltinModule?.("node:fs");
+  const path = get("PRAGMA database_list")?.["file"];
+  if (fs === undefined || typeof path !== "string" || path === "") return () => {};
+  const inode = () => fs.statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
+  const opened = inode();
+  return () => {
+    if (inode() !== opened) throw new SqliteError("sqliteStore: the file was deleted or replaced while it was open: restart every process that uses it");
+  };
 }
 
 /** `bun:sqlite` or `node:sqlite`, if available. */

@@ -22,6 +22,8 @@ export type Synchronous = (typeof synchronousNames)[number];
 export function prepare(connection: Connection, database: SqliteDatabase, synchronous: Synchronous): void {
   const { all, get, exec, atomically } = connection;
   if (!isDurableObject(database)) {
+    // Columns have their own names, and writes return no rows.
+    exec("PRAGMA full_column_names = OFF; PRAGMA count_changes = OFF");
     // SQLite's own wait would block the event loop; the store waits by itself.
     exec("PRAGMA busy_timeout = 0");
     exec(`PRAGMA synchronous = ${synchronous}`);
@@ -49,11 +51,8 @@ const keysOf = { records: ["customer", "id"], members: ["window", "member"], sum
 /** How much longer than requested ended data is kept, in milliseconds, because a clock may be corrected. */
 const grace = 10 * 60_000;
 
-/** Rows checked per transaction, and additionally per write in it. */
-const looks = { perTransaction: 64, perWrite: 16 };
-
-/** Deletes ended rows: each call checks the next rows of one table, in rotation. */
-export function sweeperOf({ get, run }: Connection): (writes: number) => void {
+/** Deletes ended rows. Each call checks the next `rows` of a table: of the next one, or of each. */
+export function sweeperOf({ get, run }: Connection) {
   const turns = Object.entries(keysOf).map(([table, keys]) => {
     const [names, marks] = [keys.join(", "), keys.map(() => "?").join(", ")];
     const start: readonly SqliteValue[] = keys.map(() => "");
@@ -69,5 +68,10 @@ export function sweeperOf({ get, run }: Connection): (writes: number) => void {
     };
   });
   let turn = 0;
-  return (writes) => turns[turn++ % turns.length]?.(looks.perTransaction + looks.perWrite * writes);
+  return {
+    next: (rows: number) => turns[turn++ % turns.length]?.(rows),
+    each(rows: number): void {
+      for (const check of turns) check(rows);
+    },
+  };
 }

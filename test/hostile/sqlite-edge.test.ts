@@ -27,29 +27,11 @@ describe("an erasure", () => {
       () => false,
     );
     await reader.call("exec", "commit");
-    for (let n = 0; n < 20; n++) await one.create(n + 100);
-    await one.verifier.flush();
+    const end = performance.now() + 5_000;
+    for (let n = 0; n < 20 || (holds(file, sealed) && performance.now() < end); n++) await one.create(n + 100);
     // A rejected erasure is repeated.
     if (!erased) await one.verifier.erase({ customer_uuid: one.customer, phone_number });
     expect({ erased, held: holds(file, sealed) }).toEqual({ erased, held: false });
-  });
-});
-
-describe("a text that UTF-8 has no form for", () => {
-  it.each(Object.entries(libraries))("%s: comes back as it was, or is rejected (docs/contract.md#one-commit)", async (_, open) => {
-    const database = open(place().file);
-    onTestFinished(() => database.close());
-    const store = sqliteStore({ database });
-    const { customer, ends, record } = changes();
-    const made = record({ data: "a\ud800b" });
-    const stored = await store.commit({ record: made }).then(
-      () => true,
-      () => false,
-    );
-    if (stored) expect((await store.find(customer, made.id))?.data).toBe("a\ud800b");
-    const keys = ["\ud800", "\ud801"].map((text) => `${customer}:${text}`) as [string, string];
-    const put = await Promise.allSettled(keys.map((key) => store.put(key, key, ends)));
-    for (const [at, key] of keys.entries()) if (put[at]?.status === "fulfilled") expect(await store.get(key)).toBe(key);
   });
 });
 
