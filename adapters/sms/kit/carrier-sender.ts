@@ -82,82 +82,70 @@ const conversionTimeout = 10_000;
 export function carrierSender<V = unknown>(name: string, options: CarrierOptions<V>, api: CarrierApi<V>): SmsSender {
   const transport = openTransport(name, options, api.url);
   const { baseUrl } = transport;
-  const { conversion } = api;
-  const wantsConversions = requireFlag(name, "conversions", options.conversions) === true;
-  const tells = wantsConversions && conversion !== undefined;
-  if (wantsConversions && conversion === undefined) throw optionError(name, "conversions", "has no effect: this carrier takes no conversions", "Leave it out.");
+  const { credentials, conversion } = api;
+  const tells = requireFlag(name, "conversions", options.conversions) === true;
+  if (tells && conversion === undefined) throw optionError(name, "conversions", "has no effect: this carrier takes no conversions", "Leave it out.");
+  const byId = api.receiptsById === true && options.receipts !== false;
   let telling = 0;
 
   const sender = framedSender<V>(name, options, {
     ...api,
-    async hand(message, made, context) {
-      const answer = await ask(transport, () => api.request(message, { ...made, baseUrl }), context.signal);
-      const outcome = "reason" in answer ? unanswered(answer) : judge(api, answer);
-      if (outcome.outcome !== "accepted") return outcome;
-      return { ...outcome, ...(api.receiptsById === true && options.receipts !== false && { idSpace: api.provider }), ...(tells && { keepId: true }) };
+    async hand(message, made, { signal }) {
+      const outcome = judge(api, await ask(transport, () => api.request(message, { ...made, baseUrl }), signal));
+      return outcome.outcome === "accepted" ? { ...outcome, ...(byId && { idSpace: api.provider }), ...(tells && { keepId: true }) } : outcome;
     },
   });
-  const { credentials } = api;
-  const verified: SmsSender =
-    credentials === undefined
-      ? sender
-      : {
-          ...sender,
-          async verify({ signal }) {
-            const answer = await ask(transport, () => credentials({ baseUrl }), signal);
-            return ["reason" in answer ? { name: api.provider, credentials: "unknown", reason: answer.reason } : credentialWord(api, answer)];
-          },
-        };
-  if (!tells) return verified;
   return {
-    ...verified,
-    async feedback({ event, messageId }: Feedback) {
-      if (event !== "validated" || messageId === undefined || telling >= mostConversions) return;
-      telling += 1;
-      try {
-        const answer = await ask(transport, () => conversion(messageId, { baseUrl, now: Date.now() }), AbortSignal.timeout(conversionTimeout));
-        if ("reason" in answer) throw new Error(`${api.provider} was not notified of a conversion: ${answer.reason}`);
-        if (answer.status < 200 || answer.status >= 300) throw new Error(`${api.provider} responded with HTTP ${answer.status} to a conversion`);
-      } finally {
-        telling -= 1;
-      }
-    },
+    ...sender,
+    ...(credentials !== undefined && {
+      async verify({ signal }: { readonly signal: AbortSignal }) {
+        return [checkCredentials(api, await ask(transport, () => credentials({ baseUrl }), signal))];
+      },
+    }),
+    ...(tells &&
+      conversion !== undefined && {
+        async feedback({ event, messageId }: Feedback) {
+          if (event !== "validated" || messageId === undefined || telling >= mostConversions) return;
+          telling += 1;
+          try {
+            const answer = await ask(transport, () => conversion(messageId, { baseUrl, now: Date.now() }), AbortSignal.timeout(conversionTimeout));
+            if ("reason" in answer) throw new Error(`${api.provider} was not notified of a conversion: ${answer.reason}`);
+            if (answer.status < 200 || answer.status >= 300) throw new Error(`${api.provider} responded with HTTP ${answer.status} to a conversion`);
+          } finally {
+            telling -= 1;
+          }
+        },
+      }),
   };
 }
 
 /** What a response shows about the credentials. A 403 may concern their permissions. */
-function credentialWord<V>(api: CarrierApi<V>, answer: CarrierResponse): CredentialCheck {
-  if (answer.status >= 200 && answer.status < 300) return { name: api.provider, credentials: "accepted" };
+function checkCredentials<V>(api: CarrierApi<V>, answer: CarrierResponse | NoAnswer): CredentialCheck {
+  const name = api.provider;
+  if ("reason" in answer) return { name, credentials: "unknown", reason: answer.reason };
+  if (answer.status >= 200 && answer.status < 300) return { name, credentials: "accepted" };
   const code = errorToken(api.errorCode?.(answer));
   const refused = answer.status === 401 || (code !== undefined && api.refusesCredentials?.(code) === true);
-  return { name: api.provider, credentials: refused ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
-}
-
-function unanswered({ sent, reason }: NoAnswer): SendOutcome {
-  return sent ? { outcome: "unknown", reason } : notSent(reason);
+  return { name, credentials: refused ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
 }
 
 /**
- * Evaluates a response. If this throws, the outcome is unknown; the error may contain a number or a code and is not
- * reported.
+ * Evaluates a response, or why there is none. If this throws, the outcome is unknown; the error may contain a number or
+ * a code and is not reported.
  */
-function judge<V>(api: CarrierApi<V>, answer: CarrierResponse): SendOutcome {
+function judge<V>(api: CarrierApi<V>, answer: CarrierResponse | NoAnswer): SendOutcome {
+  if ("reason" in answer) return answer.sent ? { outcome: "unknown", reason: answer.reason } : notSent(answer.reason);
   try {
-    return judgeBy(api, answer);
+    const first = api.judgeFirst?.(answer);
+    if (first !== undefined) return first;
+    if (answer.status >= 200 && answer.status < 300) return api.accepted(answer);
+    const code = errorToken(api.errorCode?.(answer));
+    const reason = withCode(`HTTP ${answer.status}`, code);
+    if (!surelyNotSent(answer.status) && !(code !== undefined && api.notSent?.(code) === true)) return { outcome: "unknown", reason };
+    return { outcome: "rejected", reason, ...(code !== undefined && api.unreachable?.(code) === true && { unreachable: true }) };
   } catch {
     return { outcome: "unknown", reason: `HTTP ${answer.status}, a response that could not be interpreted` };
   }
-}
-
-function judgeBy<V>(api: CarrierApi<V>, answer: CarrierResponse): SendOutcome {
-  const first = api.judgeFirst?.(answer);
-  if (first !== undefined) return first;
-  if (answer.status >= 200 && answer.status < 300) return api.accepted(answer);
-  const code = errorToken(api.errorCode?.(answer));
-  const sure = surelyNotSent(answer.status) || (code !== undefined && api.notSent?.(code) === true);
-  const reason = withCode(`HTTP ${answer.status}`, code);
-  if (!sure) return { outcome: "unknown", reason };
-  return { outcome: "rejected", reason, ...(code !== undefined && api.unreachable?.(code) === true && { unreachable: true as const }) };
 }
 
 /** 408 and 499 may come from a proxy in front of a carrier that took the message; 409 from an earlier duplicate. */
