@@ -64,11 +64,12 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
   const extraOf = openExtra(name, options.extra);
   const takes = requireFlag(name, "receipts", options.receipts) !== false;
 
-  const prepare = (sent: CodeMessage, { deadline, timeLeft }: SendContext): { message: CodeMessage; made: Made<V> } | SendOutcome => {
-    const now = deadline - timeLeft;
+  const prepareAndHand = async (sent: CodeMessage, context: SendContext): Promise<SendOutcome> => {
+    const now = context.deadline - context.timeLeft;
     if (sent.expires_at <= now) return notSent("its code has ended");
     const message = takes ? forProvider(sent, provider) : withoutReceipts(sent);
     let from: string | undefined;
+    let extra: Fields<V>;
     try {
       from = senders?.of(message);
     } catch (error) {
@@ -77,24 +78,19 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
     if (from === undefined && senders !== undefined && !other)
       return notSent(`option from names no sender for ${message.country ?? "a number without a country"}`);
     try {
-      return {
-        message,
-        made: { from, extra: extraOf(message), ttl: Math.max(1, Math.floor(((message.replaced_at ?? message.expires_at) - now) / 1000)), now },
-      };
+      extra = extraOf(message);
     } catch (error) {
       return notSent(`option extra failed: ${failureOf(error)}`);
     }
+    const ttl = Math.max(1, Math.floor(((message.replaced_at ?? message.expires_at) - now) / 1000));
+    return frame.hand(message, { from, extra, ttl, now }, context);
   };
 
   return {
     ...(frame.channel !== undefined && { channel: frame.channel }),
     ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider], ...(confirms(frame.channel) && { confirms: true }) }),
     reaches: (country) => other || senders?.has(country) !== false,
-    async send(sent, context) {
-      if (context.signal.aborted) return notSent("timed out");
-      const prepared = prepare(sent, context);
-      return discreet("outcome" in prepared ? prepared : await frame.hand(prepared.message, prepared.made, context), sent);
-    },
+    send: async (sent, context) => (context.signal.aborted ? notSent("timed out") : discreet(await prepareAndHand(sent, context), sent)),
   };
 }
 
