@@ -1,15 +1,16 @@
-import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
+import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-error.js";
 import { basicAuth } from "../kit/spelling.js";
+import { keyUrls, readCallUrl } from "./kit/call-urls.js";
 import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { escapeXml, type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
 import type { Variables } from "./kit/variables.js";
-import { keyTimeout, keyUrls, longestCall, openPressKey, readCallUrl, ringTime, shortestCall, type VoiceOptions, withinCountries } from "./kit/voice.js";
+import { keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 
 export interface TwilioVoiceSenderOptions extends VoiceOptions<string> {
   /** `AC…`. */
@@ -112,26 +113,14 @@ export function twilioVoiceReceipts(options: { readonly authToken: string | read
       const { isKey, asksForKey, message } = readCallUrl(request, tokens, now);
       const messageId = form.get("CallSid") ?? undefined;
       if (isKey) {
-        if (message === undefined || !form.get("Digits")) return twiml({ receipts: [] }, "<Response/>");
+        if (message === undefined || !form.get("Digits")) return withReply({ receipts: [] }, "<Response/>", "text/xml");
         const speech = speechFor(message);
-        return twiml(readReport({ messageId, status: "heard" }, words), twice(speech, spokenCode(speech, message.code)));
+        return withReply(readReport({ messageId, status: "heard" }, words), twice(speech, spokenCode(speech, message.code)), "text/xml");
       }
       const status = form.get("CallStatus") ?? undefined;
-      if (status !== "completed") return readReport({ messageId, status, error: isFailure(status) ? status : undefined }, words);
       const answeredBy = form.get("AnsweredBy") ?? "";
-      if (/^(machine|fax)/.test(answeredBy)) return readReport({ messageId, status: "unheard", error: answeredBy }, words);
-      // A key that was pressed is reported before the call ends, and is not taken back by this.
-      const heard = !asksForKey && Number(form.get("CallDuration")) >= shortestCall;
-      return readReport({ messageId, status: heard ? "heard" : "unheard", error: heard ? undefined : asksForKey ? "no-key" : "hung-up" }, words);
+      if (status === "completed" && /^(machine|fax)/.test(answeredBy)) return readReport({ messageId, status: "unheard", error: answeredBy }, words);
+      return readCallStatus({ messageId, status, duration: form.get("CallDuration") }, asksForKey, words);
     },
   };
-}
-
-function isFailure(status: string | undefined): boolean {
-  return status !== undefined && words.get(status) === "undeliverable";
-}
-
-/** Adds the TwiML that Twilio executes next. */
-function twiml(reading: ReceiptReading, body: string): ReceiptReading {
-  return "refused" in reading ? reading : { ...reading, reply: { status: 200, body, contentType: "text/xml" } };
 }

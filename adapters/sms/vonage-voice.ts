@@ -1,15 +1,16 @@
-import type { ReceiptReading, ReceiptSource } from "../../src/ports/receipts.js";
+import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
+import { keyUrls, readCallUrl } from "./kit/call-urls.js";
 import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { bodyJson, isoTime, malformed, readReport, statusWords } from "./kit/report.js";
 import { type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import type { Variables } from "./kit/variables.js";
-import { keyTimeout, keyUrls, longestCall, openPressKey, readCallUrl, ringTime, shortestCall, type VoiceOptions, withinCountries } from "./kit/voice.js";
+import { keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
 
 export interface VonageVoiceSenderOptions extends VoiceOptions {
@@ -122,26 +123,15 @@ export function vonageVoiceReceipts(options: VonageWebhookOptions): ReceiptSourc
       const call = { messageId: pick(body, "uuid") ?? pick(body, "call_uuid"), at: isoTime(pick(body, "timestamp")) };
       if (isKey) {
         const keys = pick(body, "dtmf", "digits");
-        if (message === undefined || typeof keys !== "string" || keys === "") return ncco({ receipts: [] }, []);
+        if (message === undefined || typeof keys !== "string" || keys === "") return withReply({ receipts: [] }, "[]", "application/json");
         const speech = speechFor(message);
-        return ncco(readReport({ ...call, status: "heard" }, words), twice(speech, spokenCode(speech, message.code)));
+        const ncco = JSON.stringify(twice(speech, spokenCode(speech, message.code)));
+        return withReply(readReport({ ...call, status: "heard" }, words), ncco, "application/json");
       }
       const status = pick(body, "status");
       // Events of another kind have no status.
       if (status === undefined && call.messageId !== undefined) return { receipts: [] };
-      if (status !== "completed") return readReport({ ...call, status, error: isFailure(status) ? status : undefined }, words);
-      // A key that was pressed is reported before the call ends, and is not taken back by this.
-      const heard = !asksForKey && Number(pick(body, "duration")) >= shortestCall;
-      return readReport({ ...call, status: heard ? "heard" : "unheard", error: heard ? undefined : asksForKey ? "no-key" : "hung-up" }, words);
+      return readCallStatus({ ...call, status, duration: pick(body, "duration") }, asksForKey, words);
     },
   };
-}
-
-function isFailure(status: unknown): boolean {
-  return typeof status === "string" && words.get(status) === "undeliverable";
-}
-
-/** Adds the NCCO that Vonage executes next. */
-function ncco(reading: ReceiptReading, actions: readonly object[]): ReceiptReading {
-  return "refused" in reading ? reading : { ...reading, reply: { status: 200, body: JSON.stringify(actions), contentType: "application/json" } };
 }

@@ -1,10 +1,10 @@
 import { type CountryCode, countryError } from "../../../src/domain/countries.js";
-import type { ReceiptRequest } from "../../../src/ports/receipts.js";
-import type { CodeMessage, SmsSender } from "../../../src/ports/sms-sender.js";
+import type { ReceiptReading } from "../../../src/ports/receipts.js";
+import type { SmsSender } from "../../../src/ports/sms-sender.js";
 import { optionError, requireFlag } from "../../kit/option-error.js";
 import type { SilentOptions } from "./carrier-sender.js";
 import { notSent } from "./outcomes.js";
-import { type SealedMessage, sealCode, unsealCode } from "./sealed-code.js";
+import { type CarrierReport, readReport, type StatusWords } from "./report.js";
 
 /** Options of every sender of calls. */
 export interface VoiceOptions<V = unknown> extends SilentOptions<V> {
@@ -27,7 +27,7 @@ export const longestCall = 90;
 export const keyTimeout = 10;
 
 /** A call that ends sooner, in seconds, ended before the code was said. */
-export const shortestCall = 5;
+const shortestCall = 5;
 
 /** Seconds to ring: no longer than the code lives. */
 export function ringTime(ttl: number): number {
@@ -65,29 +65,19 @@ export function withinCountries(name: string, countries: readonly CountryCode[] 
   };
 }
 
-/** The URLs of a call that asks for a key. @throws Error if the verifier takes no receipts. */
-export function keyUrls(message: CodeMessage, secret: string): { readonly events: string; readonly pressed: string } {
-  const { receipt_url: url } = message;
-  if (url === undefined) throw new Error("pressKey needs the verifier's option receipts; without it, pass pressKey: false");
-  return { events: `${url}&press=1`, pressed: `${url}&sealed=${sealCode(secret, message)}` };
+/** Reads an event about the status of a call, whose `duration` is in seconds. `words` has `heard` and `unheard` too. */
+export function readCallStatus({ duration, ...call }: CarrierReport & { readonly duration: unknown }, asksForKey: boolean, words: StatusWords): ReceiptReading {
+  const { status } = call;
+  if (status !== "completed") {
+    const failed = typeof status === "string" && words.get(status) === "undeliverable";
+    return readReport({ ...call, error: failed ? status : undefined }, words);
+  }
+  // A key that was pressed is reported before the call ends, and is not taken back by this.
+  const heard = !asksForKey && Number(duration) >= shortestCall;
+  return readReport({ ...call, ...(heard ? { status: "heard" } : { status: "unheard", error: asksForKey ? "no-key" : "hung-up" }) }, words);
 }
 
-/** What the URL of a call's event says. */
-export interface CallUrl {
-  /** The call asks for a key. */
-  readonly asksForKey: boolean;
-  /** It is the request that follows a key. */
-  readonly isKey: boolean;
-  /** The code to say; undefined if it is no longer valid. */
-  readonly message: SealedMessage | undefined;
-}
-
-export function readCallUrl({ url }: ReceiptRequest, secrets: readonly string[], now: number): CallUrl {
-  const query = new URL(url).searchParams;
-  const sealed = query.get("sealed");
-  return {
-    asksForKey: query.has("press"),
-    isKey: sealed !== null,
-    message: sealed === null ? undefined : unsealCode(secrets, query.get("r") ?? "", sealed, now),
-  };
+/** Adds what the carrier executes next. */
+export function withReply(reading: ReceiptReading, body: string, contentType: string): ReceiptReading {
+  return "refused" in reading ? reading : { ...reading, reply: { status: 200, body, contentType } };
 }
