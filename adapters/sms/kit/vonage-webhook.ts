@@ -9,20 +9,14 @@ export interface VonageWebhookOptions {
   readonly tolerance?: number;
 }
 
-/** The same options, checked. */
-export interface VonageWebhooks {
-  readonly secrets: readonly string[];
-  readonly tolerance: number;
-}
-
-/** @throws TypeError for a missing secret and an invalid tolerance. */
-export function openWebhooks(name: string, { signatureSecret, tolerance }: VonageWebhookOptions): VonageWebhooks {
+/** The same options, checked. @throws TypeError for a missing secret and an invalid tolerance. */
+export function openWebhooks(name: string, { signatureSecret, tolerance }: VonageWebhookOptions) {
   const fix = "Pass the signature secret of the Vonage dashboard (API settings); it is not the API secret.";
   return { secrets: openSecrets(name, "signatureSecret", signatureSecret, fix), tolerance: openTolerance(name, tolerance, 300) };
 }
 
 /** Why a request is not an authentic webhook of Vonage; undefined if it is one. */
-export function refuseVonage(request: ReceiptRequest, now: number, { secrets, tolerance }: VonageWebhooks): ReceiptReading | undefined {
+export function refuseVonage(request: ReceiptRequest, now: number, { secrets, tolerance }: ReturnType<typeof openWebhooks>): ReceiptReading | undefined {
   const token = /^bearer\s+(\S+)$/i.exec(request.header("authorization") ?? "")?.[1];
   if (token === undefined) return badSignature("there is no bearer token");
   const claims = secrets.map((secret) => readJwt(token, secret)).find((found) => found !== undefined);
