@@ -47,8 +47,8 @@ export function readReport(report: CarrierReport, words: StatusWords, vouched?: 
   return readReports([report], words, vouched);
 }
 
-/** Like `readReport`, but returns a list of up to one; undefined if it is not a report. */
-export function toReceipts(report: CarrierReport, words: StatusWords): readonly Receipt[] | undefined {
+/** A list of up to one receipt; undefined if it is not a report. */
+function toReceipts(report: CarrierReport, words: StatusWords): readonly Receipt[] | undefined {
   const messageId = idToken(report.messageId);
   const reference = typeof report.reference === "string" && referenceForm.test(report.reference) ? report.reference : undefined;
   if (typeof report.status !== "string" || (messageId === undefined && reference === undefined)) return undefined;
