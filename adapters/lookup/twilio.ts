@@ -1,17 +1,10 @@
 import type { LookupProvider } from "../../src/ports/lookup-provider.js";
 import { isRecord, pick } from "../kit/json.js";
-import { onlyOptions, requireText } from "../kit/option-error.js";
-import { basicAuth } from "../kit/spelling.js";
+import { onlyOptions } from "../kit/option-error.js";
+import { openTwilioAccount, type TwilioAccount } from "../kit/twilio-account.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOptions, lookupOver } from "./provider.js";
 
-export interface TwilioLookupOptions extends LookupOptions {
-  /** `AC…`. */
-  readonly accountSid: string;
-  /** The account's auth token, or the secret of `apiKeySid`. */
-  readonly authToken: string;
-  /** `SK…`: an API key to use instead of the account's auth token; `authToken` is then its secret. */
-  readonly apiKeySid?: string;
-}
+export interface TwilioLookupOptions extends LookupOptions, TwilioAccount {}
 
 /** `personal` (follow-me) numbers may lead to any line type; they and `unknown` are ignored. */
 const lineTypes = new Map([
@@ -44,16 +37,14 @@ const untold = new Set(["60600", "60601", "60607"]);
 export function twilioLookup(options: TwilioLookupOptions): LookupProvider {
   const name = "twilioLookup";
   onlyOptions(name, options, { accountSid: true, authToken: true, apiKeySid: true, ...lookupOptions });
-  const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
-  const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
-  const authorization = basicAuth(options.apiKeySid ?? sid, token);
+  const { headers } = openTwilioAccount(name, options);
   const errorCode = (json: unknown) => pick(json, "line_type_intelligence", "error_code") ?? pick(json, "code");
   return lookupOver(name, options, {
     url: "https://lookups.twilio.com",
     request: ({ phone_number }, baseUrl) => ({
       url: `${baseUrl}/v2/PhoneNumbers/${encodeURIComponent(phone_number)}?Fields=line_type_intelligence`,
       method: "GET",
-      headers: { authorization, accept: "application/json" },
+      headers: { ...headers, accept: "application/json" },
     }),
     unknown: ({ status, json }) => status === 404 || untold.has(String(errorCode(json))),
     number: ({ json }) => pick(json, "phone_number"),

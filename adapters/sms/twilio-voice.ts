@@ -1,8 +1,8 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, requireText } from "../kit/option-error.js";
-import { basicAuth } from "../kit/spelling.js";
+import { onlyOptions } from "../kit/option-error.js";
+import { openTwilioAccount } from "../kit/twilio-account.js";
 import { keyUrls, readCallUrl } from "./kit/call-urls.js";
 import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
@@ -37,18 +37,15 @@ export const twilioVoiceVariables: Variables = {
 export function twilioVoiceSender(options: TwilioVoiceSenderOptions): SmsSender {
   const name = "twilioVoiceSender";
   onlyOptions(name, options, { accountSid: true, authToken: true, countries: true, pressKey: true, ...silentOptions });
-  const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
-  const token = requireText(name, "authToken", options.authToken, "Pass the primary auth token of the Twilio console.");
+  const { headers, accountAt, api } = openTwilioAccount(name, options, "Pass the primary auth token of the Twilio console.");
   const pressKey = openPressKey(name, options);
-  const authorization = basicAuth(sid, token);
-  const accountAt = (baseUrl: string) => `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}`;
   const sender = carrierSender(name, options, {
+    ...api,
     provider: "twiliovoice",
     channel: "voice",
-    url: "https://api.twilio.com",
     request(message, { baseUrl, from, extra, ttl }) {
       const speech = speechFor(message);
-      const urls = pressKey ? keyUrls(message, token) : undefined;
+      const urls = pressKey ? keyUrls(message, options.authToken) : undefined;
       const form = new URLSearchParams({
         Timeout: String(ringTime(ttl)),
         TimeLimit: String(longestCall),
@@ -61,12 +58,9 @@ export function twilioVoiceSender(options: TwilioVoiceSenderOptions): SmsSender 
       });
       const events = urls?.events ?? message.receipt_url;
       if (events !== undefined) form.set("StatusCallback", events);
-      return { url: `${accountAt(baseUrl)}/Calls.json`, headers: { authorization }, form };
+      return { url: `${accountAt(baseUrl)}/Calls.json`, headers, form };
     },
     accepted: ({ json }) => acceptedAs(pick(json, "sid")),
-    errorCode: ({ json }) => pick(json, "code"),
-    // "Fetch an Account resource", twilio.com/docs/iam/api/account.
-    credentials: ({ baseUrl }) => ({ url: `${accountAt(baseUrl)}.json`, method: "GET", headers: { authorization } }),
   });
   return withinCountries(name, options.countries, sender);
 }

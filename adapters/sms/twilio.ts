@@ -1,9 +1,9 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
-import type { SmsSender } from "../../src/ports/sms-sender.js";
+import type { SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, requireText } from "../kit/option-error.js";
+import { onlyOptions } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
-import { basicAuth } from "../kit/spelling.js";
+import { openTwilioAccount, type TwilioAccount } from "../kit/twilio-account.js";
 import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
 import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
@@ -11,14 +11,7 @@ import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
 import type { Variables } from "./kit/variables.js";
 
-export interface TwilioAccount {
-  /** `AC…`. */
-  readonly accountSid: string;
-  /** The account's auth token, or the secret of `apiKeySid`. */
-  readonly authToken: string;
-  /** `SK…`: an API key to use instead of the account's auth token; `authToken` is then its secret. */
-  readonly apiKeySid?: string;
-}
+export type { TwilioAccount };
 
 export interface TwilioSenderOptions extends CarrierOptions<string>, TwilioAccount {
   /** `MG…`: a messaging service that chooses the sender if `from` does not. One of the two is required. */
@@ -51,10 +44,12 @@ export function twilioSender(options: TwilioSenderOptions): SmsSender {
   const name = "twilioSender";
   onlyOptions(name, options, { accountSid: true, authToken: true, apiKeySid: true, messagingServiceSid: true, ...carrierOptions });
   const { messagingServiceSid } = options;
-  const { authorization, accountAt, api } = openAccount(name, options);
+  const { headers, accountAt, api } = openTwilioAccount(name, options);
   const messagesAt = (baseUrl: string) => `${accountAt(baseUrl)}/Messages`;
   return carrierSender(name, options, {
     ...api,
+    provider: "twilio",
+    accepted,
     fromElse: "messagingServiceSid",
     request(message, { baseUrl, from, extra, ttl }) {
       const form = new URLSearchParams({ ValidityPeriod: String(Math.min(ttl, longestValidity)), ...extra, To: message.to, Body: message.text });
@@ -62,11 +57,11 @@ export function twilioSender(options: TwilioSenderOptions): SmsSender {
       if (messagingServiceSid !== undefined) form.set("MessagingServiceSid", messagingServiceSid);
       if (message.receipt_url !== undefined) form.set("StatusCallback", message.receipt_url);
       if (options.conversions === true) form.set("ProvideFeedback", "true");
-      return { url: `${messagesAt(baseUrl)}.json`, headers: { authorization }, form };
+      return { url: `${messagesAt(baseUrl)}.json`, headers, form };
     },
     conversion: (messageId, { baseUrl }) => ({
       url: `${messagesAt(baseUrl)}/${encodeURIComponent(messageId)}/Feedback.json`,
-      headers: { authorization },
+      headers,
       form: new URLSearchParams({ Outcome: "confirmed" }),
     }),
   });
@@ -102,9 +97,11 @@ export function twilioWhatsappSender(options: TwilioWhatsappSenderOptions): SmsS
   onlyOptions(name, options, { accountSid: true, authToken: true, apiKeySid: true, messagingServiceSid: true, contentSid: true, ...silentOptions });
   const { messagingServiceSid } = options;
   const contentOf = openByLanguage(name, "contentSid", options.contentSid, 'Pass the content\'s SID (HX…), or { fr: "HX…", default: "HX…" }.');
-  const { authorization, accountAt, api } = openAccount(name, options);
+  const { headers, accountAt, api } = openTwilioAccount(name, options);
   return carrierSender(name, options, {
     ...api,
+    provider: "twilio",
+    accepted,
     channel: "whatsapp",
     fromElse: "messagingServiceSid",
     request(message, { baseUrl, from, extra }) {
@@ -113,30 +110,15 @@ export function twilioWhatsappSender(options: TwilioWhatsappSenderOptions): SmsS
       if (from !== undefined) form.set("From", `whatsapp:${from}`);
       if (messagingServiceSid !== undefined) form.set("MessagingServiceSid", messagingServiceSid);
       if (message.receipt_url !== undefined) form.set("StatusCallback", message.receipt_url);
-      return { url: `${accountAt(baseUrl)}/Messages.json`, headers: { authorization }, form };
+      return { url: `${accountAt(baseUrl)}/Messages.json`, headers, form };
     },
     unreachable: (code) => notOnWhatsapp.has(code),
   });
 }
 
-/** What both senders have in common. @throws TypeError for missing credentials. */
-function openAccount(name: string, options: TwilioAccount) {
-  const sid = requireText(name, "accountSid", options.accountSid, "Pass the Account SID (AC…) of the Twilio console.");
-  const token = requireText(name, "authToken", options.authToken, "Pass the auth token of the Twilio console, or the secret of apiKeySid.");
-  const authorization = basicAuth(options.apiKeySid ?? sid, token);
-  const accountAt = (baseUrl: string) => `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}`;
-  const api = {
-    provider: "twilio",
-    url: "https://api.twilio.com",
-    accepted({ json }: CarrierResponse) {
-      const status = pick(json, "status");
-      return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
-    },
-    errorCode: ({ json }: CarrierResponse) => pick(json, "code"),
-    // "Fetch an Account resource", twilio.com/docs/iam/api/account.
-    credentials: ({ baseUrl }: { readonly baseUrl: string }) => ({ url: `${accountAt(baseUrl)}.json`, method: "GET", headers: { authorization } }),
-  };
-  return { authorization, accountAt, api };
+function accepted({ json }: CarrierResponse): SendOutcome {
+  const status = pick(json, "status");
+  return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
 }
 
 const words = statusWords({
