@@ -1,5 +1,6 @@
 import type { Clock } from "../../src/ports/clock.js";
 import type { LookupContext, LookupFacts, LookupProvider, LookupRequest, LookupResult } from "../../src/ports/lookup-provider.js";
+import { systemClock } from "../kit/clock.js";
 import { onlyOptions, optionError, requireSeconds } from "../kit/option-error.js";
 import { nextTurn } from "../kit/turn.js";
 
@@ -23,14 +24,6 @@ const allFacts: readonly WantedFact[] = ["carrier", "line_type", "mcc", "mnc", "
 /** Milliseconds before the lookup's own deadline at which the chain returns, so that its result still counts. */
 const answerMargin = 50;
 
-const platform: Clock = {
-  now: () => Date.now(),
-  after(ms, run) {
-    const timer = setTimeout(run, ms);
-    return () => clearTimeout(timer);
-  },
-};
-
 /**
  * Combines lookup providers, called in order. If one fails or times out, the next is called; each may add missing
  * facts:
@@ -47,7 +40,7 @@ const platform: Clock = {
 export function lookupChain(providers: readonly LookupProvider[], options: LookupChainOptions = {}): LookupProvider {
   const name = "lookupChain";
   onlyOptions(name, options, { timeout: true, wants: true, clock: true });
-  const { timeout, wants = allFacts, clock = platform } = options;
+  const { timeout, wants = allFacts, clock = systemClock } = options;
   if (!Array.isArray(providers) || providers.length === 0 || !providers.every((one: unknown) => typeof (one as LookupProvider | null)?.lookup === "function"))
     throw optionError(name, "providers", "must be a list of lookup providers", "Pass for example [twilioLookup({ … }), telnyxLookup({ … })].");
   requireSeconds(name, "timeout", timeout, "Leave it out for an even share of lookupTimeout.");

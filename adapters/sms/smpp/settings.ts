@@ -1,5 +1,5 @@
 import { type ConnectionOptions, createSecureContext } from "node:tls";
-import type { Clock } from "../../../src/ports/clock.js";
+import { systemClock } from "../../kit/clock.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { openFrom } from "./from.js";
 import { type SmppOptions, smppOptions } from "./options.js";
@@ -66,15 +66,6 @@ export function readOptions(options: SmppOptions) {
     clock: clock ?? systemClock,
   };
 }
-
-const systemClock: Clock = {
-  now: Date.now,
-  after(ms, run, kind) {
-    const timer = setTimeout(run, ms);
-    if (kind === "background") timer.unref();
-    return () => clearTimeout(timer);
-  },
-};
 
 function rolesOf(bindType: NonNullable<SmppOptions["bindType"]>, takesReceipts: boolean): readonly BindRole[] {
   if (bindType === "transceiver") return ["transceiver"];
