@@ -38,13 +38,15 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
   const token = requireText(name, "apiToken", options.apiToken, "Pass the service plan's API token of the Sinch dashboard.");
   const region = options.region ?? "us";
   if (!/^[a-z]{2,10}$/.test(region)) throw optionError(name, "region", "is not a region", 'Pass "us", "eu", "au", "br" or "ca".');
+  const headers = { authorization: `Bearer ${token}` };
+  const planAt = (baseUrl: string) => `${baseUrl}/xms/v1/${encodeURIComponent(plan)}`;
   return carrierSender(name, options, {
     provider: "sinch",
     url: `https://${region}.sms.api.sinch.com`,
     fromElse: true,
     request: (message, { baseUrl, from, extra }) => ({
-      url: `${baseUrl}/xms/v1/${encodeURIComponent(plan)}/batches`,
-      headers: { authorization: `Bearer ${token}` },
+      url: `${planAt(baseUrl)}/batches`,
+      headers,
       json: {
         expire_at: new Date(message.expires_at).toISOString(),
         ...(options.conversions === true && { feedback_enabled: true }),
@@ -60,18 +62,14 @@ export function sinchSender(options: SinchSenderOptions): SmsSender {
     }),
     // Feedback names the recipient, who is unknown then: an empty list means all of the batch.
     conversion: (batchId, { baseUrl }) => ({
-      url: `${baseUrl}/xms/v1/${encodeURIComponent(plan)}/batches/${encodeURIComponent(batchId)}/delivery_feedback`,
-      headers: { authorization: `Bearer ${token}` },
+      url: `${planAt(baseUrl)}/batches/${encodeURIComponent(batchId)}/delivery_feedback`,
+      headers,
       json: { recipients: [] },
     }),
     accepted: ({ json }) => acceptedAs(pick(json, "id")),
     errorCode: ({ json }) => pick(json, "code"),
     // "List groups", developers.sinch.com/docs/sms/api-reference/sms/groups: contains no phone number.
-    credentials: ({ baseUrl }) => ({
-      url: `${baseUrl}/xms/v1/${encodeURIComponent(plan)}/groups?page_size=1`,
-      method: "GET",
-      headers: { authorization: `Bearer ${token}` },
-    }),
+    credentials: ({ baseUrl }) => ({ url: `${planAt(baseUrl)}/groups?page_size=1`, method: "GET", headers }),
   });
 }
 
