@@ -21,13 +21,10 @@ export function readData(body: Buffer): Deliver | undefined {
 /** Reads the body of deliver_sm (4.6.1); returns `undefined` if it is truncated. */
 export function readDeliver(body: Buffer): Deliver | undefined {
   let at = afterAddresses(body);
-  const skipString = () => {
-    at = afterString(body, at);
-  };
   const esmClass = body[at];
   at += 3; // esm_class, protocol_id, priority_flag
-  skipString(); // schedule_delivery_time
-  skipString(); // validity_period
+  at = afterString(body, at); // schedule_delivery_time
+  at = afterString(body, at); // validity_period
   const dataCoding = body[at + 2];
   const length = body[at + 4];
   at += 5; // registered_delivery, replace_if_present_flag, data_coding, sm_default_msg_id, sm_length
