@@ -35,15 +35,13 @@ export function submissions(settings: Settings): SubmissionOf {
       (part, index): BodyAt =>
         (now) =>
           submitBody({
+            ...part,
             serviceType: settings.serviceType,
             source,
             destination,
-            esmClass: part.esmClass,
             validityPeriod: validityPeriod(settings.validityPeriod, message.expires_at, now),
             // Only the last part requests a receipt: parts arrive in any order, but a message has one receipt.
             registeredDelivery: settings.onReceipt !== undefined && index === parts.length - 1 ? 1 : 0,
-            dataCoding: part.dataCoding,
-            shortMessage: part.shortMessage,
             parameters: new Map([...parameters, ...part.parameters]),
           }),
     );
