@@ -2,21 +2,15 @@ import { failureOf } from "../../kit/error-code.js";
 import { openSenderId, type SenderId, type Senders } from "../kit/sender-id.js";
 import type { Address } from "./pdu.js";
 
-/** Type of number and numbering plan that override those derived from the address. */
-export interface AddressKind {
-  readonly ton?: number | undefined;
-  readonly npi?: number | undefined;
-}
-
-/** The option `from`, checked; instead of an address, a sentence may explain why there is none. */
-type Sources = Senders<Address | string>;
-
 /**
- * Reads the option `from`. If absent, the message centre sets its own.
+ * Reads the option `from`. If absent, the message centre sets its own. Instead of an address, a sentence may explain why
+ * a message has none.
  *
+ * @param kind Type of number and numbering plan that override those derived from the address.
  * @throws Error that names the option and the fix if `from` is empty or not a valid address.
  */
-export function openFrom(from: SenderId | undefined, { ton, npi }: AddressKind): Sources {
+export function openFrom(from: SenderId | undefined, kind: { readonly ton: number | undefined; readonly npi: number | undefined }): Senders<Address | string> {
+  const { ton, npi } = kind;
   const addressOf = (text: string) => {
     const address = sourceAddress(text);
     return address && { ...address, ton: ton ?? address.ton, npi: npi ?? address.npi };

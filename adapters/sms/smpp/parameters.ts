@@ -18,9 +18,6 @@ export interface SmppParameter {
  */
 export type SmppParameters = readonly SmppParameter[] | ByCountry<readonly SmppParameter[]> | ((message: CodeMessage) => readonly SmppParameter[] | undefined);
 
-/** Returns the parameters of a message by tag, or a sentence that explains what is wrong with the function's result. */
-export type ParametersOf = (message: CodeMessage) => ReadonlyMap<number, Buffer> | string;
-
 /**
  * Tags of the ids of a registered text (India's DLT): principal entity and template, as digits without a NUL. They are
  * not part of SMPP; the operators of India have agreed on them.
@@ -32,10 +29,12 @@ const ownTags: readonly number[] = [tags.messagePayload, tags.sarReference, tags
 
 /**
  * Reads the option `parameters`. Those of a registered text are added; the option overrides them where tags are equal.
+ * Returns a function that returns a message's parameters by tag, or a sentence that explains what is wrong with the
+ * function's result.
  *
  * @throws Error that names the option and the fix.
  */
-export function openParameters(option: SmppParameters | undefined): ParametersOf {
+export function openParameters(option: SmppParameters | undefined): (message: CodeMessage) => ReadonlyMap<number, Buffer> | string {
   const chosen = chooser(option);
   return (message) => {
     const { entity, template } = message.registered ?? {};
