@@ -42,7 +42,7 @@ export async function ask(
   request: CarrierRequest | (() => CarrierRequest | Promise<CarrierRequest>),
   signal: AbortSignal,
 ): Promise<CarrierResponse | NoAnswer> {
-  let ready: ReadyRequest;
+  let ready: ReturnType<typeof readyRequest>;
   try {
     ready = readyRequest(typeof request === "function" ? await before(signal, async () => request()) : request);
   } catch (error) {
@@ -82,21 +82,13 @@ function before<T>(signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   });
 }
 
-/** A request in the form that `fetch` takes. */
-interface ReadyRequest {
-  readonly url: string;
-  readonly method: string;
-  readonly headers: Record<string, string>;
-  readonly body?: string;
-}
-
-/** Throws on what `fetch` would reject, before anything is sent. */
-function readyRequest({ url, method = "POST", headers = {}, json, form, body }: CarrierRequest): ReadyRequest {
+/** A request in the form that `fetch` takes. Throws on what `fetch` would reject, before anything is sent. */
+function readyRequest({ url, method = "POST", headers = {}, json, form, body }: CarrierRequest) {
   const { protocol, username, password } = URL.canParse(url) ? new URL(url) : { protocol: "", username: "", password: "" };
   if (!/^https?:$/.test(protocol)) throw new Error("the URL is invalid");
   if (username !== "" || password !== "") throw new Error("its URL contains a user or a password: put them into a header");
   const type = json !== undefined ? "application/json" : form !== undefined ? "application/x-www-form-urlencoded" : undefined;
-  const all = { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };
+  const all: Record<string, string> = { ...(type !== undefined && { "content-type": type, accept: "application/json" }), ...headers };
   for (const [name, value] of Object.entries(all)) if (!isHeader(name, value)) throw new Error(`the header ${name} has a value that no header can have`);
   const written = json !== undefined ? JSON.stringify(json) : (form?.toString() ?? body);
   return { url, method, headers: all, ...(written !== undefined && { body: written }) };

@@ -37,16 +37,10 @@ export interface TransportOptions {
 export const transportOptions: OptionNames<TransportOptions> = { baseUrl: true, fetch: true, timeout: true };
 
 /** Transport options, checked. */
-export interface Transport {
-  /** Without a trailing slash. */
-  readonly baseUrl: string;
-  readonly fetch: Fetch;
-  /** Milliseconds. */
-  readonly timeout: number | undefined;
-}
+export type Transport = ReturnType<typeof openTransport>;
 
 /** @throws TypeError for an invalid base URL, `fetch` or timeout. */
-export function openTransport(owner: string, options: TransportOptions, publicUrl: string): Transport {
+export function openTransport(owner: string, options: TransportOptions, publicUrl: string) {
   const { baseUrl = publicUrl, timeout } = options;
   if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
     throw optionError(owner, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${publicUrl}.`);
@@ -56,8 +50,14 @@ export function openTransport(owner: string, options: TransportOptions, publicUr
     throw optionError(owner, "fetch", "must be a function", "Leave it out for the global fetch.");
   }
   // Read at each call, so that tools can replace the global `fetch` later.
-  const fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
-  return { baseUrl: baseUrl.replace(/\/+$/, ""), fetch, timeout: timeout === undefined ? undefined : timeout * 1000 };
+  const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
+  return {
+    /** Without a trailing slash. */
+    baseUrl: baseUrl.replace(/\/+$/, ""),
+    fetch,
+    /** Milliseconds. */
+    timeout: timeout === undefined ? undefined : timeout * 1000,
+  };
 }
 
 /** Maximum number of characters of a response that are read. */
@@ -113,12 +113,7 @@ export function connectionCode(error: unknown): string | undefined {
   return undefined;
 }
 
-interface Cause {
-  readonly code?: unknown;
-  readonly syscall?: unknown;
-  readonly errors?: unknown;
-  readonly message?: unknown;
-}
+type Cause = { readonly [field in "code" | "syscall" | "errors" | "message"]?: unknown };
 
 /** The error, its cause, and so on. */
 function causes(error: unknown): readonly Cause[] {
