@@ -11,9 +11,10 @@ export function fill<Key extends string>(template: Template, value: (key: Key) =
   return template.replace(/\{([a-z_]+)\}/g, (_, key: Key) => value(key));
 }
 
-/** The placeholders of `templates` that are not `known`. */
-export function strangersIn(templates: readonly Template[], known: readonly string[]): string[] {
-  return templates.flatMap((template) => [...template.matchAll(/\{([a-z_]+)\}/g)].flatMap(([whole, key = ""]) => (known.includes(key) ? [] : [whole])));
+/** @throws TypeError for a placeholder that is not `known`. */
+export function refuseStrangers(owner: string, templates: readonly Template[], known: readonly string[], fix: string): void {
+  for (const [stranger, key = ""] of templates.flatMap((template) => [...template.matchAll(/\{([a-z_]+)\}/g)]))
+    if (!known.includes(key)) throw optionError(owner, "url, headers, form or json", `has an unknown placeholder ${stranger}`, fix);
 }
 
 /** Fills every string of a JSON template. */

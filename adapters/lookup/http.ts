@@ -4,7 +4,7 @@ import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
-import { fill, fillJson, type JsonTemplate, openMethod, strangersIn, type Template, texts } from "../kit/template.js";
+import { fill, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./provider.js";
 
 export type { AnswerTest };
@@ -76,9 +76,7 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
   if (!URL.canParse(fill(url, () => "0"))) throw optionError(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
   if (form !== undefined && json !== undefined) throw optionError(name, "form", "and json exclude each other", "Keep one of them.");
   const templates = [url, ...(typeof headers === "function" ? [] : Object.values(headers)), ...texts(form ?? null), ...texts(json ?? null)];
-  const [stranger] = strangersIn(templates, placeholders);
-  if (stranger !== undefined)
-    throw optionError(name, "url, headers, form or json", `has an unknown placeholder ${stranger}`, "Those known are {number}, {number_digits} and {country}.");
+  refuseStrangers(name, templates, placeholders, "Those known are {number}, {number_digits} and {country}.");
   if (!templates.some((template) => /\{number(_digits)?\}/.test(template)))
     throw optionError(name, "url, form or json", "has neither {number} nor {number_digits} in it", "Put it where the number goes.");
   const method = openMethod(name, options.method, form !== undefined || json !== undefined, ["GET", "POST"]);

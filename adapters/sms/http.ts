@@ -4,7 +4,7 @@ import { type AnswerTest, openPath, openTest } from "../kit/answer-test.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
-import { fill, fillJson, type JsonTemplate, openMethod, strangersIn, type Template, texts } from "../kit/template.js";
+import { fill, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
 import { type Placeholder, placeholders } from "./http-template.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
@@ -164,14 +164,7 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
   for (const [field, value] of Object.entries(options.form ?? {}))
     if (typeof value !== "string") throw optionError(name, `form.${field}`, "is not a string", "A form contains only strings: put it in quotes.");
   const known = Object.keys(placeholders);
-  const [stranger] = strangersIn(templates, known);
-  if (stranger !== undefined)
-    throw optionError(
-      name,
-      "url, headers, form or json",
-      `has an unknown placeholder ${stranger}`,
-      `Those known are ${known.map((name) => `{${name}}`).join(", ")}.`,
-    );
+  refuseStrangers(name, templates, known, `Those known are ${known.map((name) => `{${name}}`).join(", ")}.`);
   if (options.body === undefined && typeof url !== "function" && !templates.some((template) => /\{(text|code)\}/.test(template))) {
     throw optionError(name, "url, form or json", "has neither {text} nor {code} in it", "Put {text} where the message goes.");
   }
