@@ -1,4 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
+import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
@@ -28,11 +29,10 @@ export function recaptchaChallenge(options: RecaptchaChallengeOptions): Challeng
   if (minScore !== undefined && !(typeof minScore === "number" && minScore >= 0 && minScore <= 1))
     throw optionError(name, "minScore", "must be a number from 0 to 1", "Leave it out for 0.5.");
   const action = options.action === undefined ? undefined : requireText(name, "action", options.action, "Leave it out for any action.");
-  const scores = ({ score }: { readonly score?: unknown }) =>
-    score === undefined ? minScore === undefined : typeof score === "number" && score >= (minScore ?? 0.5);
+  const passes = (score: unknown) => (score === undefined ? minScore === undefined : typeof score === "number" && score >= (minScore ?? 0.5));
   return siteverify(options, {
     name,
     url: "https://www.google.com/recaptcha/api",
-    accepts: (answer) => scores(answer) && (action === undefined || answer.action === action),
+    accepts: (answer) => passes(pick(answer, "score")) && (action === undefined || pick(answer, "action") === action),
   });
 }

@@ -28,13 +28,6 @@ export interface SiteverifyOptions {
 
 export const siteverifyOptions: OptionNames<SiteverifyOptions> = { secret: true, hostname: true, fetch: true, baseUrl: true, timeout: true };
 
-/** A provider's response. */
-export interface SiteverifyResponse {
-  readonly hostname?: unknown;
-  readonly action?: unknown;
-  readonly score?: unknown;
-}
-
 /** The provider-specific part of a challenge. */
 interface Provider {
   /** Name of the factory, for errors. */
@@ -43,7 +36,7 @@ interface Provider {
   /** Form fields in addition to `secret`, `response` and `remoteip`. */
   readonly fields?: Readonly<Record<string, string>>;
   /** Whether a proof that the provider accepts is valid for us. */
-  readonly accepts?: (answer: SiteverifyResponse) => boolean;
+  readonly accepts?: (answer: unknown) => boolean;
 }
 
 /** Error codes that concern the proof. All others are configuration or provider errors. */
@@ -97,7 +90,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
       if (success === false && codes.every((code) => proofCodes.test(code))) return false;
       if (success !== true || status < 200 || status > 299)
         throw new Error(`${name}: the provider could not check the proof: HTTP ${status}${codes.length > 0 ? `, ${codes.join(", ")}` : ""}`);
-      return accepts(answer as SiteverifyResponse) && (hosts === undefined || hosts.includes(pick(answer, "hostname") as string));
+      return accepts(answer) && (hosts === undefined || hosts.includes(pick(answer, "hostname") as string));
     },
   };
 }

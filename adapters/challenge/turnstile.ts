@@ -1,4 +1,5 @@
 import type { Challenge } from "../../src/ports/challenge.js";
+import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-error.js";
 import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
@@ -21,6 +22,6 @@ export function turnstileChallenge(options: TurnstileChallengeOptions): Challeng
   return siteverify(options, {
     name,
     url: "https://challenges.cloudflare.com/turnstile/v0",
-    accepts: (answer) => action === undefined || answer.action === action,
+    accepts: (answer) => action === undefined || pick(answer, "action") === action,
   });
 }
