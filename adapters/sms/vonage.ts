@@ -6,13 +6,12 @@ import type { CarrierResponse } from "../kit/request.js";
 import { basicAuth, digits } from "../kit/spelling.js";
 import type { TransportOptions } from "../kit/transport.js";
 import { applicationToken } from "../kit/vonage-token.js";
-import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
 import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { bodyJson, isoTime, readReport, statusWords } from "./kit/report.js";
 import type { Variables } from "./kit/variables.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
-import { whatsappTemplate } from "./kit/whatsapp-template.js";
+import { openWhatsappTemplate, type WhatsappTemplateOptions } from "./kit/whatsapp-template.js";
 
 export interface VonageAccount {
   /**
@@ -97,12 +96,7 @@ function vonageTime(ms: number): string {
   return new Date(ms).toISOString().slice(0, 19).replace("T", " ");
 }
 
-export interface VonageWhatsappSenderOptions extends SilentOptions, VonageAccount {
-  /** Name of an approved template of the category authentication, with a button that copies the code. */
-  readonly template: string;
-  /** The template's language codes at WhatsApp: one for all messages, or `{ fr: "fr", default: "en_US" }`. */
-  readonly languages: ByLanguage;
-}
+export interface VonageWhatsappSenderOptions extends SilentOptions, VonageAccount, WhatsappTemplateOptions {}
 
 /** Environment variables of the options, as read by `phoneproof dev --sender vonage-whatsapp`. */
 export const vonageWhatsappVariables: Variables = {
@@ -136,8 +130,7 @@ export function vonageWhatsappSender(options: VonageWhatsappSenderOptions): SmsS
     ...silentOptions,
   });
   const authorization = openAuthorization(name, options);
-  const template = requireText(name, "template", options.template, "Pass the name of an approved authentication template.");
-  const languageOf = openByLanguage(name, "languages", options.languages, 'Pass a language code such as "en_US", or { fr: "fr", default: "en_US" }.');
+  const templateOf = openWhatsappTemplate(name, options);
   return carrierSender(name, options, {
     ...messagesApi(options, authorization),
     channel: "whatsapp",
@@ -150,7 +143,7 @@ export function vonageWhatsappSender(options: VonageWhatsappSenderOptions): SmsS
         message_type: "custom",
         to: digits(message.to),
         from: digits(from as string),
-        custom: { type: "template", template: whatsappTemplate(template, languageOf(message), message.code) },
+        custom: { type: "template", template: templateOf(message) },
         ...(message.receipt_url !== undefined && { client_ref: message.receipt_reference, webhook_url: message.receipt_url, webhook_version: "v1" }),
       },
     }),

@@ -4,23 +4,18 @@ import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
-import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
 import { carrierSender, type FixedOptions, fixedOptions } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, type CarrierReport, malformed, openSecrets, readReports, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
 import type { Variables } from "./kit/variables.js";
-import { whatsappTemplate } from "./kit/whatsapp-template.js";
+import { openWhatsappTemplate, type WhatsappTemplateOptions } from "./kit/whatsapp-template.js";
 
-export interface WhatsappSenderOptions extends FixedOptions {
+export interface WhatsappSenderOptions extends FixedOptions, WhatsappTemplateOptions {
   /** A permanent access token of a system user, with the permission `whatsapp_business_messaging`. */
   readonly token: string;
   /** Id of the business phone number (not the number itself). */
   readonly phoneNumberId: string;
-  /** Name of an approved template of the category authentication, with a button that copies the code. */
-  readonly template: string;
-  /** The template's language codes at WhatsApp: one for all messages, or `{ fr: "fr", default: "en_US" }`. */
-  readonly languages: ByLanguage;
   /** Version of the Graph API, which Meta retires after about two years. Default: `v25.0`. */
   readonly version?: string;
 }
@@ -50,8 +45,7 @@ export function whatsappSender(options: WhatsappSenderOptions): SmsSender {
   onlyOptions(name, options, { token: true, phoneNumberId: true, template: true, languages: true, version: true, ...fixedOptions });
   const token = requireText(name, "token", options.token, "Pass an access token of a system user (Meta Business settings).");
   const from = requireText(name, "phoneNumberId", options.phoneNumberId, "Pass the phone number id of WhatsApp Manager (API setup).");
-  const template = requireText(name, "template", options.template, "Pass the name of an approved authentication template.");
-  const languageOf = openByLanguage(name, "languages", options.languages, 'Pass a language code such as "en_US", or { fr: "fr", default: "en_US" }.');
+  const templateOf = openWhatsappTemplate(name, options);
   const { version = "v25.0" } = options;
   if (!/^v\d{1,3}\.\d$/.test(version)) throw optionError(name, "version", "is not a version of the Graph API such as v25.0", "Leave it out for the default.");
   const headers = { authorization: `Bearer ${token}` };
@@ -71,7 +65,7 @@ export function whatsappSender(options: WhatsappSenderOptions): SmsSender {
         recipient_type: "individual",
         to: digits(message.to),
         type: "template",
-        template: whatsappTemplate(template, languageOf(message), message.code),
+        template: templateOf(message),
         ...(message.receipt_reference !== undefined && { biz_opaque_callback_data: message.receipt_reference }),
       },
     }),
