@@ -110,11 +110,12 @@ export function plivoReceipts(options: { readonly authToken: string | readonly s
       const form = bodyForm(request);
       if (form === undefined) return malformed("the body is not UTF-8");
       // The second is made with the main account's token if a subaccount sent the message.
-      const v3 = joined(request.header("x-plivo-signature-v3"), request.header("x-plivo-signature-ma-v3"));
-      const given = v3 ?? (options.acceptV2 === false ? undefined : request.header("x-plivo-signature-v2"));
-      const nonce = request.header(v3 === undefined ? "x-plivo-signature-v2-nonce" : "x-plivo-signature-v3-nonce");
+      const v3 = [request.header("x-plivo-signature-v3"), request.header("x-plivo-signature-ma-v3")].filter((header) => header !== undefined);
+      const isV3 = v3.length > 0;
+      const given = isV3 ? v3.join(",") : options.acceptV2 === false ? undefined : request.header("x-plivo-signature-v2");
+      const nonce = request.header(isV3 ? "x-plivo-signature-v3-nonce" : "x-plivo-signature-v2-nonce");
       if (given === undefined || nonce === undefined) return badSignature("there is no X-Plivo-Signature header that counts, or no nonce");
-      const signed = v3 === undefined ? bareUrl(request.url) + nonce : `${signedContent(request.url, form)}.${nonce}`;
+      const signed = isV3 ? `${signedContent(request.url, form)}.${nonce}` : bareUrl(request.url) + nonce;
       const signatures = given.split(",").map((signature) => signature.trim());
       const authentic = tokens.some((token) => {
         const ours = createHmac("sha256", token).update(signed).digest("base64");
@@ -129,15 +130,10 @@ export function plivoReceipts(options: { readonly authToken: string | readonly s
           error: form.get("ErrorCode"),
         },
         words,
-        v3 !== undefined,
+        isV3,
       );
     },
   };
-}
-
-function joined(...headers: readonly (string | undefined)[]): string | undefined {
-  const given = headers.filter((header) => header !== undefined);
-  return given.length === 0 ? undefined : given.join(",");
 }
 
 /** The URL up to its query, unchanged. */
