@@ -93,8 +93,7 @@ function mayBeCalled(url: string): boolean {
 
 function refused(code: string | undefined): SendOutcome {
   if (code === "MESSAGE_ALREADY_SENT") return { outcome: "accepted" };
-  const rejected = rejectedWith(code);
-  return rejected.outcome === "rejected" && code !== undefined && notOnTelegram.has(code) ? { ...rejected, unreachable: true } : rejected;
+  return { ...rejectedWith(code), ...(code !== undefined && notOnTelegram.has(code) && { unreachable: true }) };
 }
 
 const words = statusWords({

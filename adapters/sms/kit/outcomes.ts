@@ -8,7 +8,7 @@ export function acceptedAs(id: unknown): SendOutcome {
 }
 
 /** Rejected within a response of 200 to 299. */
-export function rejectedWith(code: unknown): SendOutcome {
+export function rejectedWith(code: unknown): Extract<SendOutcome, { readonly outcome: "rejected" }> {
   return { outcome: "rejected", reason: withCode("rejected by the carrier", errorToken(code)) };
 }
 
