@@ -12,16 +12,8 @@ export function readTwilioRequest(request: ReceiptRequest, tokens: readonly stri
   if (form === undefined) return malformed("the body is not UTF-8");
   const bodyHash = new URL(request.url).searchParams.get("bodySHA256");
   const signed = bodyHash === null ? joined(form) : "";
-  const authentic = tokens.some((token) =>
-    urlSpellings(request.url).some((url) =>
-      sameText(
-        createHmac("sha1", token)
-          .update(url + signed)
-          .digest("base64"),
-        signature,
-      ),
-    ),
-  );
+  const signatureWith = (token: string, url: string) => createHmac("sha1", token).update(url).update(signed).digest("base64");
+  const authentic = tokens.some((token) => urlSpellings(request.url).some((url) => sameText(signatureWith(token, url), signature)));
   if (!authentic)
     return badSignature(
       "X-Twilio-Signature does not match this URL and body: is the public URL the exact one that Twilio was given, and authToken the primary one?",
@@ -34,12 +26,7 @@ export function readTwilioRequest(request: ReceiptRequest, tokens: readonly stri
 function joined(form: URLSearchParams): string {
   return [...new Set(form.keys())]
     .sort()
-    .map((key) =>
-      [...new Set(form.getAll(key))]
-        .sort()
-        .map((value) => key + value)
-        .join(""),
-    )
+    .flatMap((key) => [...new Set(form.getAll(key))].sort().map((value) => key + value))
     .join("");
 }
 
