@@ -77,7 +77,7 @@ const longestLife = 259_200;
  */
 export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSender {
   const name = "awsSender";
-  if (isOfClient(options)) return clientSender(name, options);
+  if (typeof options === "object" && options !== null && "client" in options) return clientSender(name, options);
   onlyOptions(name, options, { region: true, credentials: true, configurationSet: true, ...carrierOptions });
   const { credentials, configurationSet } = options;
   const region = requireText(name, "region", options.region, 'Pass the region, for example "eu-west-1"; or client and command of the AWS SDK.');
@@ -111,10 +111,6 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
     credentials: ({ baseUrl }) => signed(baseUrl, "DescribeSpendLimits", { MaxResults: 1 }),
     refusesCredentials: (code) => ["UnrecognizedClientException", "InvalidSignatureException", "InvalidClientTokenId", "ExpiredTokenException"].includes(code),
   });
-}
-
-function isOfClient(options: AwsSignedOptions | AwsClientOptions): options is AwsClientOptions {
-  return typeof options === "object" && options !== null && "client" in options;
 }
 
 const frame = { provider: "aws", fromElse: true, fromAnyForm: true } as const;
