@@ -83,7 +83,9 @@ export function handover(settings: Settings, link: Link, answered: () => void) {
         function submitFrom(index: number): void {
           submit(bodies[index] as BodyAt, index === 0, dueAt, signal, (outcome) => {
             if (outcome.outcome === "accepted" && index + 1 < bodies.length) submitFrom(index + 1);
-            else resolve(index === 0 || outcome.outcome === "accepted" ? outcome : begun(outcome, index, bodies.length));
+            else if (index === 0 || outcome.outcome === "accepted") resolve(outcome);
+            // The first parts were accepted, so some of the message may arrive.
+            else resolve({ outcome: "unknown", reason: `part ${index + 1} of ${bodies.length}: ${outcome.reason}` });
           });
         }
         submitFrom(0);
@@ -99,11 +101,6 @@ export function handover(settings: Settings, link: Link, answered: () => void) {
 
 export function notSent(reason: string): SendOutcome {
   return { outcome: "rejected", reason };
-}
-
-/** The outcome of a message with accepted first parts and a failed later one: some of it may arrive. */
-function begun(outcome: Exclude<SendOutcome, { readonly outcome: "accepted" }>, index: number, parts: number): SendOutcome {
-  return { outcome: "unknown", reason: `part ${index + 1} of ${parts}: ${outcome.reason}` };
 }
 
 function outcomeOf(answer: Answer, { receiptIds, onReceipt, idSpace }: Settings): SendOutcome {
