@@ -9,12 +9,10 @@ import { validityPeriod } from "./validity.js";
 export type BodyAt = (now: number) => Buffer;
 
 /**
- * Returns the submit_sms of a message in order, at least one, or a sentence that explains what is wrong with the
- * message.
+ * Returns a function that returns the submit_sms of a message in order, at least one, or a sentence that explains what
+ * is wrong with the message.
  */
-export type SubmissionOf = (message: CodeMessage) => readonly BodyAt[] | string;
-
-export function submissions(settings: Settings): SubmissionOf {
+export function submissions(settings: Settings): (message: CodeMessage) => readonly BodyAt[] | string {
   /**
    * Reference of the parts of one text. It starts at random, so that two processes rarely send a phone the same one.
    */
