@@ -42,8 +42,7 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
     const one = read("from", from);
     return { of: () => one, has: () => true };
   }
-  if (typeof from !== "object" || from === null)
-    throw optionError(sender, "from", from === undefined ? "is missing" : "is neither text, a map nor a function", fix);
+  if (typeof from !== "object" || from === null) throw optionError(sender, "from", "is neither text, a map nor a function", fix);
   const byCountry = new Map(Object.entries(from));
   if (byCountry.size === 0) throw optionError(sender, "from", "is an empty map", fix);
   for (const [country, id] of byCountry) {
