@@ -82,8 +82,9 @@ const conversionTimeout = 10_000;
 export function carrierSender<V = unknown>(name: string, options: CarrierOptions<V>, api: CarrierApi<V>): SmsSender {
   const transport = openTransport(name, options, api.url);
   const { baseUrl } = transport;
-  const { credentials, conversion } = api;
+  const { credentials } = api;
   const tells = requireFlag(name, "conversions", options.conversions) === true;
+  const conversion = tells ? api.conversion : undefined;
   if (tells && conversion === undefined) throw optionError(name, "conversions", "has no effect: this carrier takes no conversions", "Leave it out.");
   const byId = api.receiptsById === true && options.receipts !== false;
   let telling = 0;
@@ -102,20 +103,19 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
         return [checkCredentials(api, await ask(transport, () => credentials({ baseUrl }), signal))];
       },
     }),
-    ...(tells &&
-      conversion !== undefined && {
-        async feedback({ event, messageId }: Feedback) {
-          if (event !== "validated" || messageId === undefined || telling >= mostConversions) return;
-          telling += 1;
-          try {
-            const answer = await ask(transport, () => conversion(messageId, { baseUrl, now: Date.now() }), AbortSignal.timeout(conversionTimeout));
-            if ("reason" in answer) throw new Error(`${api.provider} was not notified of a conversion: ${answer.reason}`);
-            if (answer.status < 200 || answer.status >= 300) throw new Error(`${api.provider} responded with HTTP ${answer.status} to a conversion`);
-          } finally {
-            telling -= 1;
-          }
-        },
-      }),
+    ...(conversion !== undefined && {
+      async feedback({ event, messageId }: Feedback) {
+        if (event !== "validated" || messageId === undefined || telling >= mostConversions) return;
+        telling += 1;
+        try {
+          const answer = await ask(transport, () => conversion(messageId, { baseUrl, now: Date.now() }), AbortSignal.timeout(conversionTimeout));
+          if ("reason" in answer) throw new Error(`${api.provider} was not notified of a conversion: ${answer.reason}`);
+          if (answer.status < 200 || answer.status >= 300) throw new Error(`${api.provider} responded with HTTP ${answer.status} to a conversion`);
+        } finally {
+          telling -= 1;
+        }
+      },
+    }),
   };
 }
 
