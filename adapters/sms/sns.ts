@@ -25,7 +25,8 @@ export interface SnsMessage {
   readonly type: "Notification" | "SubscriptionConfirmation" | "UnsubscribeConfirmation";
   readonly message: string;
   readonly topic: Topic;
-  readonly subscribeUrl: string | undefined;
+  /** A text in a confirmation. */
+  readonly subscribeUrl: unknown;
 }
 
 /** The response to an envelope that could not be checked: SNS retries after 500 and above, but not after 4xx. */
@@ -143,21 +144,20 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
     if (!(Date.parse(certificate.validFrom) <= now && now <= Date.parse(certificate.validTo)))
       return badSignature("the certificate has expired or is not valid yet");
     if (!verifies(hash, content, certificate.publicKey, signature)) return badSignature("the signature does not match this message");
-    const subscribeUrl = envelope["SubscribeURL"];
     return {
       type: envelope["Type"] as SnsMessage["type"],
       message: envelope["Message"] as string,
       topic,
-      subscribeUrl: typeof subscribeUrl === "string" ? subscribeUrl : undefined,
+      subscribeUrl: envelope["SubscribeURL"],
     };
   };
 }
 
 /** Confirms a subscription by fetching its URL, only on the SNS host of the topic's region. */
-export async function confirmSubscription(message: SnsMessage, fetch: Fetch): Promise<ReceiptReading> {
-  const url = message.subscribeUrl;
-  const query = url === undefined || !isPinned(url, message.topic, /^\/$/) ? undefined : new URL(url).searchParams;
-  if (url === undefined || query?.get("Action") !== "ConfirmSubscription" || query.get("TopicArn") !== message.topic.arn)
+export async function confirmSubscription({ subscribeUrl, topic }: SnsMessage, fetch: Fetch): Promise<ReceiptReading> {
+  const url = String(subscribeUrl);
+  const query = isPinned(url, topic, /^\/$/) ? new URL(url).searchParams : undefined;
+  if (query?.get("Action") !== "ConfirmSubscription" || query.get("TopicArn") !== topic.arn)
     return badSignature("SubscribeURL is not a confirmation by the topic's region of SNS");
   try {
     const { status } = await get(url, fetch);
