@@ -4,8 +4,10 @@ import { systemClock } from "../kit/clock.js";
 import { onlyOptions, optionError, requireSeconds } from "../kit/option-error.js";
 import { nextTurn } from "../kit/turn.js";
 
+const allFacts = ["carrier", "line_type", "mcc", "mnc", "number_ported"] as const;
+
 /** A fact that a chain may require. */
-export type WantedFact = "carrier" | "line_type" | "mcc" | "mnc" | "number_ported";
+export type WantedFact = (typeof allFacts)[number];
 
 export interface LookupChainOptions {
   /** Seconds that each provider may take. Default and maximum: an even share of the lookup's remaining time. */
@@ -18,8 +20,6 @@ export interface LookupChainOptions {
   /** Default: the platform's timers. */
   readonly clock?: Clock;
 }
-
-const allFacts: readonly WantedFact[] = ["carrier", "line_type", "mcc", "mnc", "number_ported"];
 
 /** Milliseconds before the lookup's own deadline at which the chain returns, so that its result still counts. */
 const answerMargin = 50;
