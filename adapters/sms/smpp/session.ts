@@ -63,7 +63,10 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     if (phase === "ended") return;
     // A peer that does not read its responses gets no more of them.
     if (socket.writableNeedDrain) awaitDrain();
-    if (socket.writableNeedDrain || events.full()) hold();
+    if (socket.writableNeedDrain || events.full()) {
+      heldAt = clock.now();
+      socket.pause();
+    }
   });
   socket.on("error", (error: NodeJS.ErrnoException) => end(error.code === undefined ? error.message : `${error.code} at ${host}:${port}`));
   socket.on("close", () => end("the peer closed the connection"));
@@ -88,11 +91,6 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
       socket.off("close", cancel);
       if (!events.full()) readOn();
     });
-  }
-
-  function hold(): void {
-    heldAt = clock.now();
-    socket.pause();
   }
 
   /** Resumes reading after a pause. */
