@@ -32,12 +32,7 @@ export function texts(template: JsonTemplate): string[] {
 }
 
 /** The method of a templated request. Default: `GET` without a body, else `POST`. */
-export function openMethod<Method extends string>(
-  name: string,
-  method: Method | undefined,
-  hasBody: boolean,
-  known: readonly Method[],
-): Method | "GET" | "POST" {
+export function openMethod(name: string, method: string | undefined, hasBody: boolean, known: readonly string[]): string {
   if (method !== undefined && !known.includes(method))
     throw optionError(name, "method", `is not one of ${known.join(", ")}`, "Choose one of them, in capitals.");
   if (method === "GET" && hasBody) throw optionError(name, "method", "GET takes no body", "Put the values into url, or choose POST.");
