@@ -35,6 +35,12 @@ it("a message whose time is over before it starts is not sent", async () => {
   expect(requests).toEqual([]);
 });
 
+it("the reason for a text without a code stays as it is", async () => {
+  const { url } = await start("refuses");
+  const outcome = await twilioSender({ ...twilioOptions, baseUrl: url }).send(aMessage({ text: "Your password was changed.", code: "" }), inTime());
+  expect(outcome).toEqual({ outcome: "rejected", reason: "HTTP 400, code 21211" });
+});
+
 it("a timeout leaves no timer and no listener behind", async () => {
   const { url } = await start("accepts");
   const { signal } = new AbortController();

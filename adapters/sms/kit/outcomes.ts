@@ -26,5 +26,7 @@ export function idToken(value: unknown): string | undefined {
 /** Removes the one-time code and phone numbers from a reason, whatever a carrier or function echoed. */
 export function discreet(outcome: SendOutcome, { code }: CodeMessage): SendOutcome {
   if (outcome.outcome === "accepted" || outcome.reason === undefined) return outcome;
-  return { ...outcome, reason: outcome.reason.replaceAll(code, "******").replace(/\d(?:[ .-]?\d){6,}/g, "…") };
+  // A text without a code has an empty one, which is everywhere.
+  const reason = code === "" ? outcome.reason : outcome.reason.replaceAll(code, "******");
+  return { ...outcome, reason: reason.replace(/\d(?:[ .-]?\d){6,}/g, "…") };
 }
