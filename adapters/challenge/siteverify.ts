@@ -73,7 +73,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
     async verify(proof, { ip, signal }) {
       const form = new URLSearchParams({ secret, response: proof, ...(ip !== undefined && { remoteip: ip }), ...fields });
       const headers = { "content-type": "application/x-www-form-urlencoded", accept: "application/json" };
-      const until = timeout === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(timeout * 1000)]);
+      const until = timeout === undefined ? signal : AbortSignal.any([signal, AbortSignal.timeout(Math.ceil(timeout * 1000))]);
       let status: number;
       let text: string;
       try {

@@ -110,6 +110,10 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     expect(await fault({ timeout: 0.05 })).toBe(words);
   });
 
+  it("a timeout may be any fraction of a second", async () => {
+    expect(await challenge({ timeout: 20.0005 }).verify(running.solve(human), context())).toBe(true);
+  });
+
   it("a provider that cannot be reached is a fault", async () => {
     const { url } = running;
     await running.close();
