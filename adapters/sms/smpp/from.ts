@@ -18,13 +18,11 @@ export function openFrom(from: SenderId | undefined, kind: { readonly ton: numbe
   if (from === undefined) return { of: () => ({ ton: ton ?? 0, npi: npi ?? 0, address: "" }), has: () => true };
 
   const senders = openSenderId("smppSender", from, true);
-  const fixed =
-    typeof from === "string"
-      ? [["from", from] as const]
-      : typeof from === "object"
-        ? Object.entries(from).map(([key, id]) => [`from.${key}`, id] as const)
-        : [];
-  for (const [option, text] of fixed) if (addressOf(text) === undefined) throw new Error(`smppSender: option \`${option}\` ${fix}`);
+  const check = (option: string, text: string) => {
+    if (addressOf(text) === undefined) throw new Error(`smppSender: option \`${option}\` ${fix}`);
+  };
+  if (typeof from === "string") check("from", from);
+  if (typeof from === "object") for (const [country, text] of Object.entries(from)) check(`from.${country}`, text);
 
   return {
     has: senders.has,
