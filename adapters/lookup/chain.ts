@@ -125,9 +125,8 @@ function merged(known: LookupFacts, more: LookupFacts): LookupFacts {
 }
 
 function contradicts(known: LookupFacts, later: Partially): boolean {
-  const differ = (field: "line_type" | "country_code" | "mcc" | "mnc") =>
-    known[field] !== undefined && later[field] !== undefined && known[field] !== later[field];
-  return differ("line_type") || differ("country_code") || differ("mcc") || differ("mnc");
+  const fields = ["line_type", "country_code", "mcc", "mnc"] as const;
+  return fields.some((field) => known[field] !== undefined && later[field] !== undefined && known[field] !== later[field]);
 }
 
 /** Whether another source may complete a network: it has none yet, or both name the same one. */
