@@ -42,24 +42,22 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
     step: ({ kind, name, facts }: Step, work, result) =>
       tracer.startActiveSpan(
         kind === "operation" ? `phoneproof ${name}` : `phoneproof ${kind} ${name}`,
-        { kind: kinds[kind], attributes: prefixed(facts) },
-        (span) => {
+        { kind: kinds[kind], attributes: Object.fromEntries(Object.entries(facts).map(([fact, value]) => [`phoneproof.${fact}`, value])) },
+        async (span) => {
           const began = performance.now();
-          const end = (outcome: string) => {
+          let outcome = "";
+          try {
+            const answer = await work();
+            outcome = result(answer);
+            return answer;
+          } catch (error) {
+            outcome = failed(span, error);
+            throw error;
+          } finally {
             span.setAttribute("phoneproof.result", outcome);
             span.end();
             durations.record((performance.now() - began) / 1000, { kind, name, result: outcome });
-          };
-          return work().then(
-            (answer) => {
-              end(result(answer));
-              return answer;
-            },
-            (error: unknown) => {
-              end(failed(span, error));
-              throw error;
-            },
-          );
+          }
         },
       ),
 
@@ -90,8 +88,4 @@ function failed(span: Span, error: unknown): string {
   span.setStatus({ code: SpanStatusCode.ERROR, message: word });
   if (typeof name === "string") span.setAttribute("error.type", name);
   return word;
-}
-
-function prefixed(facts: Step["facts"]): Record<string, string | number | boolean> {
-  return Object.fromEntries(Object.entries(facts).map(([name, value]) => [`phoneproof.${name}`, value]));
 }
