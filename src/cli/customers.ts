@@ -3,19 +3,9 @@ import { createVerifier } from "../create-verifier.js";
 import { integer, parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { quietOptions } from "./quiet.js";
-import { namesPlace, type Place, placeNames, readPlace } from "./settings.js";
+import { namesPlace, placeNames, readPlace, secretIn } from "./settings.js";
 import type { DevOutput } from "./start.js";
 import { type OpenStore, openPlace } from "./store.js";
-
-/** The settings of `phoneproof customers` and `phoneproof keys`. */
-export interface CustomersSettings {
-  readonly place: Place;
-  /** The current one first. */
-  readonly secret: string | readonly [current: string, previous: string];
-  /** Whether to print one JSON object per line. */
-  readonly json: boolean;
-  readonly run: (customers: CustomersOfStore) => Promise<object | readonly object[]>;
-}
 
 const options = {
   store: { type: "string" },
@@ -52,11 +42,13 @@ const actions: Readonly<Record<string, Action>> = {
   "keys list": { words: ["UUID"], options: [], run: ({ keys }, argument) => keys.list(argument) },
 };
 
+export type CustomersSettings = ReturnType<typeof readCustomersSettings>;
+
 /**
  * Reads the arguments after `customers` or `keys`, and the environment. Throws a `TypeError` that names the invalid
  * one.
  */
-export function readCustomersSettings(command: "customers" | "keys", args: readonly string[], env: Environment): CustomersSettings {
+export function readCustomersSettings(command: "customers" | "keys", args: readonly string[], env: Environment) {
   const { values, positionals } = parse(command, args, options, Number.POSITIVE_INFINITY);
   const [name, ...words] = positionals;
   const action = Object.hasOwn(actions, `${command} ${name}`) ? actions[`${command} ${name}`] : undefined;
@@ -74,9 +66,8 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   if (!namesPlace(values, env))
     throw new TypeError(`${command} needs ${placeNames}: the URL of the store that your verifier uses, or the file of phoneproof serve`);
   if (values.prefix !== undefined && values.data !== undefined) throw new TypeError("--prefix has no effect with --data");
-  const secret = env["PHONEPROOF_SECRET"];
-  if (!secret) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);
-  const previous = env["PHONEPROOF_SECRET_PREVIOUS"];
+  const secret = secretIn(env);
+  if (secret === undefined) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);
   const [uuid = values.uuid, key_id] = words;
   const argument = {
     customer_uuid: uuid,
@@ -94,9 +85,10 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   if (place === undefined) throw new TypeError(`${command} needs a file: --data memory is empty`);
   return {
     place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },
-    secret: previous ? [secret, previous] : secret,
+    secret,
+    /** Whether to print one JSON object per line. */
     json: values.json ?? false,
-    run: (customers) => action.run(customers, given as never),
+    run: (customers: CustomersOfStore) => action.run(customers, given as never),
   };
 }
 

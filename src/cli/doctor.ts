@@ -3,28 +3,26 @@ import type { Finding } from "../operations/diagnose.js";
 import { parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { verifierOf } from "./module.js";
-import { type Place, readPlace } from "./settings.js";
+import { readPlace } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
-/** The settings of `phoneproof doctor`. */
-export interface DoctorSettings {
-  /** Path of the module that exports the verifier. */
-  readonly module: string;
-  /** For a module that leaves its store to the command. Absent: in memory. */
-  readonly place?: Place;
-  /** Whether values for development are errors. */
-  readonly production: boolean;
-  readonly json: boolean;
-}
+export type DoctorSettings = ReturnType<typeof readDoctorSettings>;
 
 /** Reads the arguments after `doctor`. Throws a `TypeError` that names the invalid one. */
-export function readDoctorSettings(args: readonly string[], env: Environment): DoctorSettings {
+export function readDoctorSettings(args: readonly string[], env: Environment) {
   const options = { data: { type: "string" }, store: { type: "string" }, development: { type: "boolean" }, json: { type: "boolean" } } as const;
   const { values, positionals } = parse("doctor", args, options, 1);
   const [module] = positionals;
   if (!module) throw new TypeError("doctor needs the path of a module that exports your verifier: phoneproof doctor ./verifier.js");
-  const place = readPlace(values, env);
-  return { module, ...(place !== undefined && { place }), production: values.development !== true, json: values.json ?? false };
+  return {
+    /** Path of the module that exports the verifier. */
+    module,
+    /** For a module that leaves its store to the command. `undefined`: in memory. */
+    place: readPlace(values, env),
+    /** Whether values for development are errors. */
+    production: values.development !== true,
+    json: values.json ?? false,
+  };
 }
 
 /**

@@ -8,12 +8,9 @@ export type Failure = (typeof failures)[number];
 
 /** How the demo sends messages. */
 export interface SendSettings {
-  /** Absent: nothing leaves this machine. */
-  readonly carrier?: CarrierSettings;
-  /** Seconds until each send returns. */
+  readonly carrier: CarrierSettings | undefined;
   readonly latency: number;
-  /** Never together with `carrier`. */
-  readonly fail?: Failure;
+  readonly fail: Failure | undefined;
 }
 
 /** The id by which receipts from the page find a message. */

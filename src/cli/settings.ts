@@ -1,7 +1,7 @@
 import { defaultPolicy } from "../domain/policy.js";
 import { integer, parse } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
-import { type Failure, failures, type SendSettings } from "./sender.js";
+import { type Failure, failures } from "./sender.js";
 
 /** The store that a URL names, by the package that connects to it. The URL may contain a password. */
 export type StoreSettings = Named &
@@ -51,24 +51,11 @@ export function namesPlace(given: { readonly store?: string | undefined; readonl
 
 export const placeNames = `${storeVariable} or ${dataVariable} in the environment, or --store or --data`;
 
-/** The settings of `phoneproof dev`. */
-export interface DevSettings extends SendSettings {
-  /** Address to listen on. */
-  readonly host: string;
-  /** The requested port. Absent: the first free one from 3000 on. */
-  readonly port?: number;
-  /** Absent: in memory. */
-  readonly place?: Place;
-  /** Whether to print one JSON object per line to stdout, and everything else to stderr. */
-  readonly json: boolean;
-  /** Seconds from creation to `expires_at`. */
-  readonly lifetime: number;
-  /** Seconds of cool-down after each send; one number for each retry. */
-  readonly cooldown: readonly number[];
-  /** The customer that calls and the key of the codes' digests, as far as the environment sets them. */
-  readonly given: Partial<Identity>;
-  /** The variables that were not set: their values are created by this process or read from the file. */
-  readonly unset: readonly string[];
+/** The secret of the verifier, with its previous one if that is set. */
+export function secretIn(env: Environment) {
+  const { PHONEPROOF_SECRET: secret, PHONEPROOF_SECRET_PREVIOUS: previous } = env;
+  if (!secret) return undefined;
+  return previous ? ([secret, previous] as const) : secret;
 }
 
 /** The customer that calls, and the key of the codes' digests. */
@@ -97,10 +84,12 @@ const identity = {
   PHONEPROOF_DEV_SECRET: { form: /^.{32,}$/s, words: "at least 32 characters" },
 } as const;
 
+export type DevSettings = ReturnType<typeof readDevSettings>;
+
 /**
  * Reads the arguments after `dev`, and the environment. Throws a `TypeError` that names the invalid option or variable.
  */
-export function readDevSettings(args: readonly string[], env: Environment): DevSettings {
+export function readDevSettings(args: readonly string[], env: Environment) {
   const { values } = parse("dev", args, options, 0);
   if (values.host === "") throw new TypeError("--host must not be empty");
   if (values.fail !== undefined && values.sender !== undefined)
@@ -116,16 +105,27 @@ export function readDevSettings(args: readonly string[], env: Environment): DevS
   const api_key = given("PHONEPROOF_DEV_API_KEY");
   const secret = given("PHONEPROOF_DEV_SECRET");
   return {
+    /** Address to listen on. */
     host: values.host ?? "127.0.0.1",
-    ...(values.port !== undefined && { port: integer("--port", values.port, 0, 65_535) }),
-    ...(place !== undefined && { place }),
+    /** The requested port. `undefined`: the first free one from 3000 on. */
+    port: values.port === undefined ? undefined : integer("--port", values.port, 0, 65_535),
+    /** `undefined`: in memory. */
+    place,
+    /** Whether to print one JSON object per line to stdout, and everything else to stderr. */
     json: values.json ?? false,
+    /** Seconds from creation to `expires_at`. */
     lifetime: values.lifetime === undefined ? defaultPolicy.lifetime : integer("--lifetime", values.lifetime, 1, 86_400),
+    /** Seconds of cool-down after each send; one number for each retry. */
     cooldown: values.cooldown === undefined ? defaultPolicy.retryCooldowns : cooldowns(values.cooldown),
-    ...(values.sender !== undefined && { carrier: readCarrier(values.sender, env) }),
+    /** `undefined`: nothing leaves this machine. */
+    carrier: values.sender === undefined ? undefined : readCarrier(values.sender, env),
+    /** Seconds until each send returns. */
     latency: values.latency === undefined ? 0 : integer("--latency", values.latency, 0, 60),
-    ...(values.fail !== undefined && { fail: readFailure(values.fail) }),
+    /** Never together with `carrier`. */
+    fail: values.fail === undefined ? undefined : readFailure(values.fail),
+    /** The customer that calls and the key of the codes' digests, as far as the environment sets them. */
     given: { ...(customer_uuid && { customer_uuid }), ...(api_key && { api_key }), ...(secret && { secret }) },
+    /** The variables that were not set: their values are created by this process or read from the file. */
     unset: Object.keys(identity).filter((name) => !env[name]),
   };
 }

@@ -3,33 +3,26 @@ import type { Verifier } from "../create-verifier.js";
 import { integer, parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { verifierOf } from "./module.js";
-import { type Place, readPlace } from "./settings.js";
+import { readPlace } from "./settings.js";
 import type { DevOutput } from "./start.js";
 
-/** The settings of `phoneproof worker`. */
-export interface WorkerSettings {
-  /** Path of the module that exports the verifier. */
-  readonly module: string;
-  /** For a module that leaves its store to the command. Absent: in memory. */
-  readonly place?: Place;
-  /** Seconds between two searches for due callbacks. */
-  readonly interval: number;
-  /** Whether to search once and exit. */
-  readonly once: boolean;
-}
+export type WorkerSettings = ReturnType<typeof readWorkerSettings>;
 
 /** Reads the arguments after `worker`. Throws a `TypeError` that names the invalid one. */
-export function readWorkerSettings(args: readonly string[], env: Environment): WorkerSettings {
+export function readWorkerSettings(args: readonly string[], env: Environment) {
   const options = { data: { type: "string" }, store: { type: "string" }, interval: { type: "string" }, once: { type: "boolean" } } as const;
   const { values, positionals } = parse("worker", args, options, 1);
   const [module] = positionals;
   if (!module) throw new TypeError("worker needs the path of a module that exports your verifier: phoneproof worker ./verifier.js");
   if (values.once && values.interval !== undefined) throw new TypeError("--interval has no effect with --once");
-  const place = readPlace(values, env);
   return {
+    /** Path of the module that exports the verifier. */
     module,
-    ...(place !== undefined && { place }),
+    /** For a module that leaves its store to the command. `undefined`: in memory. */
+    place: readPlace(values, env),
+    /** Seconds between two searches for due callbacks. */
     interval: values.interval === undefined ? 5 : integer("--interval", values.interval, 1, 3_600),
+    /** Whether to search once and exit. */
     once: values.once ?? false,
   };
 }

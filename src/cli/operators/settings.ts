@@ -2,32 +2,11 @@ import { Uuid } from "../../contract/fields.js";
 import { e164 } from "../../domain/phone-number.js";
 import { integer, parse } from "../arguments.js";
 import type { Environment } from "../carriers.js";
-import { type Place, readPlace } from "../settings.js";
+import { readPlace, secretIn } from "../settings.js";
 
 /** The commands for people who help users. */
 export const operatorCommands = ["why", "unlock", "erase", "stats"] as const;
 export type OperatorCommand = (typeof operatorCommands)[number];
-
-/** The settings of `phoneproof why`, `unlock`, `erase` and `stats`. */
-export interface OperatorSettings {
-  readonly command: OperatorCommand;
-  /** As typed, without spaces and punctuation; empty for `stats`. */
-  readonly number: string;
-  /** Path of the module that exports the verifier. Absent: one is made of `place`, `secret` and `pepper`. */
-  readonly module?: string;
-  /** The UUID of the customer. Absent: the verifier has no customers, or the file of `phoneproof dev` names it. */
-  readonly customer?: string;
-  /** Absent: in memory. */
-  readonly place?: Place;
-  /** The current one first. Absent: the one that `phoneproof dev` keeps in its file. */
-  readonly secret?: string | readonly [current: string, previous: string];
-  readonly pepper?: string;
-  /** Days that `stats` counts, up to now. */
-  readonly days: number;
-  /** Whether `erase` acts without asking. */
-  readonly yes: boolean;
-  readonly json: boolean;
-}
 
 export const defaultDays = 7;
 
@@ -43,8 +22,10 @@ const options = {
   json: { type: "boolean" },
 } as const;
 
+export type OperatorSettings = ReturnType<typeof readOperatorSettings>;
+
 /** Reads the arguments after the command, and the environment. Throws a `TypeError` that names the invalid one. */
-export function readOperatorSettings(command: OperatorCommand, args: readonly string[], env: Environment): OperatorSettings {
+export function readOperatorSettings(command: OperatorCommand, args: readonly string[], env: Environment) {
   const { values, positionals } = parse(command, args, options, Number.POSITIVE_INFINITY);
   const [first, second] = positionals;
   const [typed, module] = command === "stats" ? ["", first] : [first, second];
@@ -60,19 +41,26 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
   const customer = values.customer ?? (env["PHONEPROOF_CUSTOMER"] || undefined);
   if (customer !== undefined && !Uuid.safeParse(customer).success)
     throw new TypeError(`${values.customer === undefined ? "PHONEPROOF_CUSTOMER" : "--customer"} must be a UUID`);
-  const { PHONEPROOF_SECRET: secret, PHONEPROOF_SECRET_PREVIOUS: previous, PHONEPROOF_PEPPER: pepper } = env;
+  const secret = secretIn(env);
   if (module === undefined && place === undefined) throw new TypeError(`${command} needs a file or a store: --data memory is empty`);
-  if (module === undefined && !secret && place !== undefined && "driver" in place)
+  if (module === undefined && secret === undefined && place !== undefined && "driver" in place)
     throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET, the secret of your verifier; or name the module that exports it`);
   return {
     command,
+    /** As typed, without spaces and punctuation; empty for `stats`. */
     number,
-    ...(module !== undefined && { module }),
-    ...(customer !== undefined && { customer }),
-    ...(place !== undefined && { place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) } }),
-    ...(secret && { secret: previous ? ([secret, previous] as const) : secret }),
-    ...(pepper && { pepper }),
+    /** Path of the module that exports the verifier. `undefined`: one is made of `place`, `secret` and `pepper`. */
+    module,
+    /** The UUID of the customer. `undefined`: the verifier has no customers, or the file of `phoneproof dev` names it. */
+    customer,
+    /** `undefined`: in memory. */
+    place: place && { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },
+    /** `undefined`: the one that `phoneproof dev` keeps in its file. */
+    secret,
+    pepper: env["PHONEPROOF_PEPPER"] || undefined,
+    /** Days that `stats` counts, up to now. */
     days: values.days === undefined ? defaultDays : integer("--days", values.days, 1, 90),
+    /** Whether `erase` acts without asking. */
     yes: values.yes ?? false,
     json: values.json ?? false,
   };

@@ -1,26 +1,7 @@
 import { integer, parse } from "../arguments.js";
 import type { Environment } from "../carriers.js";
-import { type Place, readPlace } from "../settings.js";
+import { readPlace } from "../settings.js";
 import { type WireName, wireNames } from "./wires.js";
-
-/** The settings of `phoneproof serve`. */
-export interface ServeSettings {
-  /** Path of the module that exports the verifier. */
-  readonly module: string;
-  /** For a module that leaves its store to the command. Absent: in memory. */
-  readonly place?: Place;
-  /** Address to listen on. */
-  readonly host: string;
-  readonly port: number;
-  /** What is served alongside `/v1`. */
-  readonly wires: readonly WireName[];
-  /** Absent: metrics are not served. */
-  readonly metricsPort?: number;
-  /** Seconds between a signal and the end of listening. `/healthz` returns 503 during that time. */
-  readonly drain: number;
-  /** Seconds after that for requests in progress. */
-  readonly grace: number;
-}
 
 /** Loopback by default, because the API key is sent over plain HTTP. To be reachable from elsewhere, set the host. */
 export const defaultHost = "127.0.0.1";
@@ -40,11 +21,13 @@ const options = {
   grace: { type: "string" },
 } as const;
 
+export type ServeSettings = ReturnType<typeof readServeSettings>;
+
 /**
  * Reads the arguments after `serve`, and the environment. Throws a `TypeError` that names the invalid option or
  * variable.
  */
-export function readServeSettings(args: readonly string[], env: Environment): ServeSettings {
+export function readServeSettings(args: readonly string[], env: Environment) {
   const { values, positionals } = parse("serve", args, options, 1);
   const [module] = positionals;
   if (!module) throw new TypeError("serve needs the path of a module that exports your verifier: phoneproof serve ./verifier.js");
@@ -52,15 +35,21 @@ export function readServeSettings(args: readonly string[], env: Environment): Se
   const port = values.port === undefined ? portOf("the environment variable PORT", env["PORT"] || String(defaultPort)) : portOf("--port", values.port);
   const metricsPort = values["metrics-port"] === undefined ? undefined : portOf("--metrics-port", values["metrics-port"]);
   if (metricsPort === port && port !== 0) throw new TypeError(`--metrics-port must differ from the port of the service, ${port}: strangers can reach that one`);
-  const place = readPlace(values, env);
   return {
+    /** Path of the module that exports the verifier. */
     module,
-    ...(place !== undefined && { place }),
+    /** For a module that leaves its store to the command. `undefined`: in memory. */
+    place: readPlace(values, env),
+    /** Address to listen on. */
     host: values.host ?? defaultHost,
     port,
+    /** What is served alongside `/v1`. */
     wires: values.wires === undefined ? [] : wiresOf(values.wires),
-    ...(metricsPort !== undefined && { metricsPort }),
+    /** `undefined`: metrics are not served. */
+    metricsPort,
+    /** Seconds between a signal and the end of listening. `/healthz` returns 503 during that time. */
     drain: values.drain === undefined ? defaultDrain : integer("--drain", values.drain, 0, 300),
+    /** Seconds after that for requests in progress. */
     grace: values.grace === undefined ? defaultGrace : integer("--grace", values.grace, 1, 300),
   };
 }
