@@ -28,14 +28,6 @@ export interface DevOutput {
   readonly err: (text: string) => void;
 }
 
-/** The running demo. */
-export interface Dev {
-  /** Base address, without a trailing slash. */
-  readonly url: string;
-  /** Ends every connection, including event streams, and releases the port. */
-  close(): Promise<void>;
-}
-
 /** The first port to try by default, and how many after it are tried. */
 const firstPort = 3000;
 const portsTried = 100;
@@ -45,7 +37,7 @@ const portsTried = 100;
  *
  * @throws Error if the store cannot be used or no port is available. The message names the fix.
  */
-export async function startDev(settings: DevSettings, output: DevOutput): Promise<Dev> {
+export async function startDev(settings: DevSettings, output: DevOutput) {
   const opened = await openPlace(settings.place, (line) => output.err(`${line}\n`));
   try {
     // Processes that share a server have their identity in the environment.
@@ -57,7 +49,7 @@ export async function startDev(settings: DevSettings, output: DevOutput): Promis
   }
 }
 
-async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenStore, { out, err }: DevOutput): Promise<Dev> {
+async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenStore, { out, err }: DevOutput) {
   // The verifier needs the address for its callbacks, so the port comes first.
   let listener: RequestListener = (_, response) => void response.writeHead(503).end();
   const server = createServer((request, response) => listener(request, response));
@@ -135,7 +127,9 @@ async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenS
   if (!isLoopback(settings.host)) err(`Warning: whoever reaches ${url} reads every code and the API key. Stop it when you are done.\n`);
 
   return {
+    /** Base address, without a trailing slash. */
     url,
+    /** Ends every connection, including event streams, and releases the port. */
     async close() {
       await close();
       await verifier.close();

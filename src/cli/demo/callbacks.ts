@@ -17,26 +17,23 @@ export interface ShownCallback {
   readonly received?: object;
 }
 
-/** The demo's own webhook. */
-export interface Callbacks {
-  /** Receives a callback at `/dev/callbacks`. Returns the HTTP status and a short text. */
-  take(request: IncomingMessage): Promise<readonly [status: number, text: string]>;
-  /** Receives the verifier's event about a callback, wherever that was posted. */
-  heard(event: CallbackEvent): void;
-}
-
 /** Maximum size of a callback, in bytes. */
 const bodyLimit = 16 * 1024;
 
 /** How many callbacks are remembered until the verifier reports their delivery. */
 const remembered = 100;
 
-/** @param secrets The customers' secrets, `whsec_…`. */
-export function createCallbacks(secrets: () => Promise<readonly string[]>, tell: (callback: ShownCallback) => void): Callbacks {
+/**
+ * The demo's own webhook.
+ *
+ * @param secrets The customers' secrets, `whsec_…`.
+ */
+export function createCallbacks(secrets: () => Promise<readonly string[]>, tell: (callback: ShownCallback) => void) {
   const received = new Map<string, object>();
   const nameOf = ({ authentication_uuid, sequence }: Pick<ShownCallback, "authentication_uuid" | "sequence">) => `${authentication_uuid}/${sequence}`;
   return {
-    async take(request) {
+    /** Receives a callback at `/dev/callbacks`. Returns the HTTP status and a short text. */
+    async take(request: IncomingMessage): Promise<readonly [status: number, text: string]> {
       const body = await readText(request, bodyLimit);
       if (body === undefined) return [413, `at most ${bodyLimit} bytes\n`];
       try {
@@ -48,7 +45,8 @@ export function createCallbacks(secrets: () => Promise<readonly string[]>, tell:
         return [400, `${(error as Error).message}\n`];
       }
     },
-    heard({ at, authentication_uuid, sequence, status, outcome, reason }) {
+    /** Receives the verifier's event about a callback, wherever that was posted. */
+    heard({ at, authentication_uuid, sequence, status, outcome, reason }: CallbackEvent) {
       const name = nameOf({ authentication_uuid, sequence });
       const came = received.get(name);
       received.delete(name);

@@ -20,35 +20,30 @@ export interface ShownMessage extends MessageName {
 /** The final status in a carrier's receipt. */
 export type FinalStatus = "delivered" | "undeliverable";
 
-/** The messages of this run. */
-export interface Messages {
-  add(message: ShownMessage): void;
-  /**
-   * Whether a receipt for this message may come. `unknown`: the message is not stored. `settled`: it has a receipt, or
-   * cannot have one.
-   */
-  awaits(name: MessageName): "yes" | "unknown" | "settled";
-  /** Records a message's receipt and sends the message to the pages again, with its `delivery`. */
-  settle(name: MessageName, delivery: FinalStatus): void;
-}
-
 const keyOf = ({ authentication_uuid, attempt }: MessageName) => `${authentication_uuid}/${attempt}`;
 
-/** Keeps the last 50 messages in memory. */
-export function createMessages(feed: Feed): Messages {
+export type Messages = ReturnType<typeof createMessages>;
+
+/** The messages of this run. Keeps the last 50 in memory. */
+export function createMessages(feed: Feed) {
   const messages = new Map<string, ShownMessage & { readonly delivery?: FinalStatus }>();
   return {
-    add(message) {
+    add(message: ShownMessage) {
       messages.set(keyOf(message), message);
       if (messages.size > kept) messages.delete([...messages.keys()][0] as string);
       feed.tell("message", keyOf(message), message);
     },
-    awaits(name) {
+    /**
+     * Whether a receipt for this message may come. `unknown`: the message is not stored. `settled`: it has a receipt, or
+     * cannot have one.
+     */
+    awaits(name: MessageName): "yes" | "unknown" | "settled" {
       const message = messages.get(keyOf(name));
       if (message === undefined) return "unknown";
       return message.outcome === "accepted" && message.delivery === undefined ? "yes" : "settled";
     },
-    settle(name, delivery) {
+    /** Records a message's receipt and sends the message to the pages again, with its `delivery`. */
+    settle(name: MessageName, delivery: FinalStatus) {
       const message = messages.get(keyOf(name));
       if (message === undefined) return;
       const settled = { ...message, delivery };
