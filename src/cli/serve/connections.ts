@@ -1,23 +1,13 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
 
-/** The connections of a server, so that it can stop without cutting off requests in progress. */
-export interface Connections {
-  /** The response in progress on this connection. */
-  answerOn(socket: Socket): ServerResponse | undefined;
-  /** Whether the body of the last request on this connection is still arriving; its response may have ended. */
-  isReading(socket: Socket): boolean;
-  /** From now on each response closes its connection: clients use another server for their next request. */
-  leave(): void;
-  /**
-   * Accepts no more connections, closes idle ones, and waits for the others. Returns how many requests were cut off
-   * when `deadline` was aborted.
-   */
-  stop(deadline: AbortSignal): Promise<number>;
-}
+export type Connections = ReturnType<typeof followConnections>;
 
-/** Tracks the connections of a server that does not listen yet. */
-export function followConnections(server: Server): Connections {
+/**
+ * Tracks the connections of a server that does not listen yet, so that it can stop without cutting off requests in
+ * progress.
+ */
+export function followConnections(server: Server) {
   /** Each with its last request. */
   const sockets = new Map<Socket, IncomingMessage | undefined>();
   const underWay = new Map<ServerResponse, Socket>();
@@ -41,16 +31,23 @@ export function followConnections(server: Server): Connections {
     });
   });
 
+  /** From now on each response closes its connection: clients use another server for their next request. */
   const leave = () => {
     leaving = true;
     for (const response of underWay.keys()) if (!response.headersSent) response.setHeader("connection", "close");
   };
 
   return {
-    answerOn: (socket) => [...underWay].find(([, of]) => of === socket)?.[0],
-    isReading: (socket) => sockets.get(socket)?.complete === false,
+    /** The response in progress on this connection. */
+    answerOn: (socket: Socket) => [...underWay].find(([, of]) => of === socket)?.[0],
+    /** Whether the body of the last request on this connection is still arriving; its response may have ended. */
+    isReading: (socket: Socket) => sockets.get(socket)?.complete === false,
     leave,
-    async stop(deadline) {
+    /**
+     * Accepts no more connections, closes idle ones, and waits for the others. Returns how many requests were cut off
+     * when `deadline` was aborted.
+     */
+    async stop(deadline: AbortSignal) {
       leave();
       stopping = true;
       const closed = new Promise((resolve) => server.close(resolve));

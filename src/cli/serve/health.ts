@@ -1,16 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Ping, PingOptions } from "../../operations/ping.js";
 
-/** A response to `GET /healthz`: a status and one line of plain text. */
-export type HealthResponse = readonly [status: 200 | 503, text: string];
-
-/** Whether requests should be sent to this process. */
-export interface Health {
-  answer(): Promise<HealthResponse>;
-  /** From now on the response is 503. */
-  leave(): void;
-}
-
 /**
  * The time limit for the store, and how long its result is reused: many probes cause one read in that time.
  * Milliseconds.
@@ -18,12 +8,14 @@ export interface Health {
 const patience = 2_000;
 const fresh = 2_000;
 
+export type Health = ReturnType<typeof createHealth>;
+
 /**
- * Checks the store with one read.
+ * Whether requests should be sent to this process: checks the store with one read.
  *
  * @param tell Called when the store stops responding and when it responds again. `fault`: its client's error message.
  */
-export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell: (ok: boolean, fault: string | undefined) => void): Health {
+export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell: (ok: boolean, fault: string | undefined) => void) {
   let leaving = false;
   let was = true;
   let last: { readonly fault: string | undefined; readonly until: number } | undefined;
@@ -42,7 +34,8 @@ export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell
   };
 
   return {
-    async answer() {
+    /** The response to `GET /healthz`: a status and one line of plain text. */
+    async answer(): Promise<readonly [status: 200 | 503, text: string]> {
       if (leaving) return [503, "stopping\n"];
       if (last === undefined || performance.now() >= last.until) {
         asking ??= ask().finally(() => {
@@ -52,6 +45,7 @@ export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell
       }
       return last?.fault === undefined ? [200, "ok\n"] : [503, "the store does not respond\n"];
     },
+    /** From now on the response is 503. */
     leave() {
       leaving = true;
     },

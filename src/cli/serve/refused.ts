@@ -2,17 +2,11 @@ import { type Server, STATUS_CODES } from "node:http";
 import type { Socket } from "node:net";
 import type { Connections } from "./connections.js";
 
-/** The log line of a request that could not be parsed: too slow, too large or not HTTP. */
-export interface RefusedLine {
-  readonly type: "request";
-  readonly route: "none";
-  readonly status: number;
-  /** Node's error code, for example `HPE_INVALID_METHOD`. */
-  readonly fault: string;
-}
-
-/** Responds to requests that Node's parser rejects, in the same way as Node, and logs a line. */
-export function answerRefused(server: Server, connections: Connections, tell: (line: RefusedLine) => void): void {
+/**
+ * Responds to requests that Node's parser rejects (too slow, too large or not HTTP), in the same way as Node, and logs
+ * a line with its error code, for example `HPE_INVALID_METHOD`.
+ */
+export function answerRefused(server: Server, connections: Connections, tell: (line: object) => void): void {
   server.on("clientError", (error: NodeJS.ErrnoException, duplex) => {
     const socket = duplex as Socket;
     const status = statusOf(error.code);

@@ -3,29 +3,13 @@ import type { IncomingMessage, ServerResponse } from "node:http";
 import type { HttpHandler } from "../../http/message.js";
 import { matchRoute } from "../../http/routes.js";
 
-/** The log line of a request. It contains no text from the caller: no path, no query, no header except the id. */
-export interface RequestLine {
-  readonly type: "request";
-  readonly method: string;
-  /** As in the OpenAPI document, for example `/v1/lookup/{phone_number}`, or as the wire names it; `none`: no such route. */
-  readonly route: string;
-  /** The response status; 499 if the client disconnected first. */
-  readonly status: number;
-  /** The `code` of an error response of `/v1`. */
-  readonly code?: string;
-  /** Milliseconds from the end of the headers to the end of the response. */
-  readonly ms: number;
-  readonly request_id: string;
-  /** Size of the response body. */
-  readonly bytes: number;
-}
-
 /** Ids of load balancers and traces: a UUID, or 32 hexadecimal digits. Other ids might contain a number. */
 const requestId = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 /**
  * Gives the request an id: the one in `x-request-id` if valid, else a new one. The response has it in the same header.
- * Logs the line once the response has ended. `known`: what the verifier has reported of the response by then.
+ * Logs a line once the response has ended, without any text from the caller: no path, no query, no header except the
+ * id. `known`: what the verifier has reported of the response by then.
  */
 export function followRequest(
   request: IncomingMessage,
@@ -33,7 +17,7 @@ export function followRequest(
   path: string,
   wires: readonly HttpHandler[],
   known: { readonly code?: string },
-  tell: (line: RequestLine) => void,
+  tell: (line: object) => void,
 ): void {
   const began = performance.now();
   const asked = request.headers["x-request-id"];
@@ -44,8 +28,11 @@ export function followRequest(
       type: "request",
       method: request.method ?? "",
       route: templateOf(path, wires),
+      /** 499 if the client disconnected first. */
       status: response.writableFinished ? response.statusCode : 499,
-      ...(known.code !== undefined && { code: known.code }),
+      /** Of an error response of `/v1`. */
+      code: known.code,
+      /** From the end of the headers to the end of the response. */
       ms: Math.round((performance.now() - began) * 10) / 10,
       request_id,
       bytes: response.writableFinished ? Number(response.getHeader("content-length") ?? 0) : 0,
@@ -56,6 +43,7 @@ export function followRequest(
 /** A trailing slash is ignored, as in all paths. */
 export const isHealth = (path: string): boolean => /^\/healthz\/?$/.test(path);
 
+/** As in the OpenAPI document, for example `/v1/lookup/{phone_number}`, or as the wire names it; `none`: no such route. */
 function templateOf(path: string, wires: readonly HttpHandler[]): string {
   if (isHealth(path)) return "/healthz";
   if (/^\/receipts\/[^/]+\/?$/.test(path)) return "/receipts/{provider}";

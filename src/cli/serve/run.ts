@@ -6,7 +6,7 @@ import { hooks } from "../../hooks/index.js";
 import { listen, listenError, urlOf } from "../listen.js";
 import { hooksOf, verifierOf } from "../module.js";
 import type { DevOutput } from "../start.js";
-import { type Connections, followConnections } from "./connections.js";
+import { followConnections } from "./connections.js";
 import { createHealth } from "./health.js";
 import { answerRefused } from "./refused.js";
 import { limitedServer, serviceListener } from "./server.js";
@@ -25,7 +25,7 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
   const stopped = new Promise<undefined>((done) => stop.addEventListener("abort", () => done(undefined), { once: true }));
   const fault = (error: unknown) => err(`phoneproof: ${(error as Error).message.replace(/^phoneproof: /, "")}\n`);
 
-  let service: Service | undefined;
+  let service: Awaited<ReturnType<typeof prepare>> | undefined;
   try {
     // A module may wait for its database: a signal ends that too.
     service = await Promise.race([stopped, prepare(settings, tell, (line) => err(`phoneproof: ${line}\n`))]);
@@ -37,8 +37,8 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
 
   const { verifier, health, main, metrics } = service;
   try {
-    const url = urlOf(settings.host, await open(main, settings.host, settings.port, "--port"));
-    const metricsUrl = metrics && urlOf(settings.host, await open(metrics, settings.host, settings.metricsPort ?? 0, "--metrics-port"));
+    const url = urlOf(settings.host, await open(main.server, settings.host, settings.port, "--port"));
+    const metricsUrl = metrics && urlOf(settings.host, await open(metrics.server, settings.host, settings.metricsPort ?? 0, "--metrics-port"));
     tell({ type: "listening", url, ...(metricsUrl !== undefined && { metrics: `${metricsUrl}/metrics` }), pid: process.pid });
   } catch (error) {
     fault(error);
@@ -62,20 +62,8 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
   return cut_off === 0 && closed === "yes" ? 0 : 1;
 }
 
-interface Listener {
-  readonly server: Server;
-  readonly connections: Connections;
-}
-
-interface Service {
-  readonly verifier: Verifier;
-  readonly health: ReturnType<typeof createHealth>;
-  readonly main: Listener;
-  readonly metrics: Listener | undefined;
-}
-
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
-async function prepare({ module, place, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void): Promise<Service> {
+async function prepare({ module, place, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void) {
   const verifier = await verifierOf(module, place, warn, ["http", "verifications", "ping", "receipts", "metricsHandler"]);
   const health = createHealth(
     (options) => verifier.ping(options),
@@ -91,12 +79,12 @@ async function prepare({ module, place, wires, metricsPort }: ServeSettings, tel
   return { verifier, health, main: { server, connections }, metrics: metricsPort === undefined ? undefined : metricsListener(verifier) };
 }
 
-function metricsListener(verifier: Verifier): Listener {
+function metricsListener(verifier: Verifier) {
   const server = limitedServer(nodeHandler(verifier.metricsHandler));
   return { server, connections: followConnections(server) };
 }
 
-async function open({ server }: Listener, host: string, port: number, option: string): Promise<number> {
+async function open(server: Server, host: string, port: number, option: string): Promise<number> {
   return listen(server, host, port).catch((error) => {
     throw listenError(error, host, port, option);
   });

@@ -4,9 +4,9 @@ import { nodeHandler } from "../../../adapters/http/node.js";
 import { pathOf } from "../../../adapters/http/paths.js";
 import type { Verifier } from "../../create-verifier.js";
 import type { HttpHandler, HttpRequest, HttpResponse } from "../../http/message.js";
-import { firstDayHint, type Hint } from "../first-day.js";
+import { firstDayHint } from "../first-day.js";
 import type { Health } from "./health.js";
-import { followRequest, isHealth, type RequestLine } from "./request-line.js";
+import { followRequest, isHealth } from "./request-line.js";
 
 /**
  * Time limits, in milliseconds. Headers: from the first byte, or the start of the connection. Requests: longer than a
@@ -22,12 +22,7 @@ export const limitedServer = (listener: RequestListener): Server => createServer
  * Serves `/v1`, `wires`, `/receipts/{provider}` and `/healthz`; for other paths the verifier returns 404. `wires`: also
  * hooks, which a verifier without customers can serve too.
  */
-export function serviceListener(
-  verifier: Verifier,
-  wires: readonly HttpHandler[],
-  health: Health,
-  tell: (line: RequestLine | HintLine) => void,
-): RequestListener {
+export function serviceListener(verifier: Verifier, wires: readonly HttpHandler[], health: Health, tell: (line: object) => void): RequestListener {
   const lines = new AsyncLocalStorage<{ code?: string }>();
   const hint = hints(verifier, tell);
   const isHooksOnly = verifier.http.unmountable !== undefined && wires.some(({ root }) => root === "/hooks");
@@ -53,17 +48,13 @@ export function serviceListener(
   };
 }
 
-/** A line next to the first rejections of a developer who tests. */
-export interface HintLine extends Hint {
-  readonly type: "hint";
-}
-
 /** One hint in this time. Milliseconds. */
 const hintEvery = 3_600_000;
 
-function hints(verifier: Verifier, tell: (line: HintLine) => void): (request: HttpRequest, answered: HttpResponse) => Promise<void> {
+/** Logs a line next to the first rejections of a developer who tests. */
+function hints(verifier: Verifier, tell: (line: object) => void) {
   let last = Number.NEGATIVE_INFINITY;
-  return async (request, answered) => {
+  return async (request: HttpRequest, answered: HttpResponse) => {
     if (performance.now() - last < hintEvery) return;
     last = performance.now();
     const customer_uuid = await verifier.customerOf(request.header("x-api-key"));
