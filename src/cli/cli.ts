@@ -1,6 +1,5 @@
 #!/usr/bin/env node
 import { version } from "../../package.json";
-import { askPerson } from "./ask.js";
 import { readCommand } from "./command.js";
 import { runCustomers } from "./customers.js";
 import { runDoctor } from "./doctor.js";
@@ -21,7 +20,7 @@ if (command.kind === "help") {
 } else if (command.kind === "version") {
   out(`${version}\n`);
 } else if (command.kind === "operator") {
-  const code = await runOperator(command.settings, { out, err }, { ask: askPerson });
+  const code = await runOperator(command.settings, { out, err });
   process.stdout.write("", () => process.exit(code));
 } else if (command.kind === "customers") {
   const code = await runCustomers(command.settings, { out, err });

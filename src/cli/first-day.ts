@@ -1,8 +1,5 @@
 import type { Verifier } from "../create-verifier.js";
 
-/** What a hint is looked up with. */
-export type HintingVerifier = Pick<Verifier, "explain" | "stats">;
-
 /** Printed next to a rejection. */
 export interface Hint {
   readonly rule: string;
@@ -22,7 +19,7 @@ const lookBack = 8 * day;
  * usually the developer who tests. `now`: milliseconds since the epoch. Never rejects.
  */
 export async function firstDayHint(
-  { explain, stats }: HintingVerifier,
+  { explain, stats }: Pick<Verifier, "explain" | "stats">,
   of: { readonly customer_uuid: string; readonly authentication_uuid: string },
   now = Date.now(),
 ): Promise<Hint | undefined> {

@@ -1,20 +1,12 @@
 import type { Stats } from "../../observability/statistics.js";
+import { askPerson } from "../ask.js";
 import type { DevOutput } from "../start.js";
 import { notANumber, type OperatorSettings } from "./settings.js";
-import { type AskedVerifier, type Opened, openVerifier } from "./verifier.js";
+import { type Opened, openVerifier } from "./verifier.js";
 import { countOf, dateOf, reportOf, textOf } from "./why.js";
 
-/** What a command needs besides its output. */
-export interface OperatorInput {
-  /** Asks a person; returns the line typed, or `undefined` if there is no one to type it. */
-  readonly ask: (question: string) => Promise<string | undefined>;
-}
-
-interface Asked {
+interface Asked extends Opened {
   readonly settings: OperatorSettings;
-  readonly verifier: AskedVerifier;
-  readonly customer: Opened["customer"];
-  readonly input: OperatorInput;
 }
 
 /** What a command did: data for `--json`, and text for people. `done`: whether it did what it was asked for. */
@@ -34,12 +26,12 @@ const commands: Readonly<Record<OperatorSettings["command"], (asked: Asked) => P
  * @returns The exit code: 0; 1 if it failed, or did not do what it was asked for; 2 for a number that no numbering plan has.
  * Clients that a module opened are still open.
  */
-export async function runOperator(settings: OperatorSettings, { out, err }: DevOutput, input: OperatorInput): Promise<number> {
+export async function runOperator(settings: OperatorSettings, { out, err }: DevOutput): Promise<number> {
   const warn = (line: string) => err(`phoneproof: ${line}\n`);
   let opened: Opened | undefined;
   try {
     opened = await openVerifier(settings, warn);
-    const { data, text, done } = await commands[settings.command]({ settings, input, ...opened });
+    const { data, text, done } = await commands[settings.command]({ settings, ...opened });
     out(settings.json ? `${JSON.stringify(data)}\n` : text);
     return done ? 0 : 1;
   } catch (error) {
@@ -78,7 +70,7 @@ async function unlock({ settings: { number }, verifier, customer }: Asked): Prom
   return { data: { phone_number: number, ...data }, text, done: data.unlocked };
 }
 
-async function erase({ settings: { number, yes }, verifier, customer, input }: Asked): Promise<Done> {
+async function erase({ settings: { number, yes }, verifier, customer }: Asked): Promise<Done> {
   const of = { ...customer, phone_number: number };
   if (!yes) {
     const { length } = await verifier.history({ ...of, limit: 1_000 });
@@ -86,7 +78,7 @@ async function erase({ settings: { number, yes }, verifier, customer, input }: A
       length === 0
         ? `No authentication of ${number} is stored. Erase what remains of its history and trust?`
         : `Erase ${number}: ${countOf(length, "authentication")} will be deleted, with the number's history and trust.`;
-    const answer = await input.ask(`${question} This cannot be undone. Type yes to continue: `);
+    const answer = await askPerson(`${question} This cannot be undone. Type yes to continue: `);
     if (answer === undefined) throw new Error("nothing was erased: there is no terminal to ask. Add --yes to erase without a question");
     if (answer.trim().toLowerCase() !== "yes") return { data: { phone_number: number, erased: 0, declined: true }, text: "Nothing was erased.\n", done: false };
   }

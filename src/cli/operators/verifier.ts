@@ -11,10 +11,9 @@ import type { OperatorSettings } from "./settings.js";
 
 /** What the operators' commands use of a verifier. */
 const asked = ["history", "refusals", "unlock", "erase", "stats"] as const;
-export type AskedVerifier = Pick<Verifier, (typeof asked)[number]>;
 
 export interface Opened {
-  readonly verifier: AskedVerifier;
+  readonly verifier: Pick<Verifier, (typeof asked)[number]>;
   /** For calls of a verifier that has customers. */
   readonly customer: { readonly customer_uuid?: string };
   close(): Promise<void>;
