@@ -10,6 +10,10 @@ import { runWorker } from "./worker.js";
 const out = (text: string) => void process.stdout.write(text);
 const err = (text: string) => void process.stderr.write(text);
 
+// Clients that a module opened would keep the process alive, and are no longer needed. Pending output is written
+// first.
+const exit = (code: number) => process.stdout.write("", () => process.exit(code));
+
 const command = readCommand(process.argv.slice(2), process.env);
 
 if (command.kind === "help") {
@@ -20,19 +24,14 @@ if (command.kind === "help") {
 } else if (command.kind === "version") {
   out(`${version}\n`);
 } else if (command.kind === "operator") {
-  const code = await runOperator(command.settings, { out, err });
-  process.stdout.write("", () => process.exit(code));
+  exit(await runOperator(command.settings, { out, err }));
 } else if (command.kind === "customers") {
-  const code = await runCustomers(command.settings, { out, err });
-  process.stdout.write("", () => process.exit(code));
+  exit(await runCustomers(command.settings, { out, err }));
 } else if (command.kind === "worker") {
   const stopping = new AbortController();
   process.once("SIGINT", () => stopping.abort());
   process.once("SIGTERM", () => stopping.abort());
-  const code = await runWorker(command.settings, { out, err }, stopping.signal);
-  // Clients that the module opened would keep the process alive, and are no longer needed. Pending output is written
-  // first.
-  process.stdout.write("", () => process.exit(code));
+  exit(await runWorker(command.settings, { out, err }, stopping.signal));
 } else if (command.kind === "serve") {
   const stopping = new AbortController();
   for (const [signal, number] of [
@@ -44,11 +43,9 @@ if (command.kind === "help") {
   }
   // If the reader of the log exits, the service continues.
   process.stdout.on("error", () => undefined);
-  const code = await runServe(command.settings, { out, err }, stopping.signal);
-  process.stdout.write("", () => process.exit(code));
+  exit(await runServe(command.settings, { out, err }, stopping.signal));
 } else if (command.kind === "doctor") {
-  const code = await runDoctor(command.settings, { out, err });
-  process.stdout.write("", () => process.exit(code));
+  exit(await runDoctor(command.settings, { out, err }));
 } else if (process.env.NODE_ENV === "production") {
   err(
     "phoneproof: dev shows every code and the API key to whoever opens its page, and NODE_ENV is production. Unset NODE_ENV to try it on your own machine; in production use phoneproof serve, or mount createVerifier in your app.\n",
