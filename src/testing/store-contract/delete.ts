@@ -1,16 +1,14 @@
 import { randomUUID } from "node:crypto";
 import { commit, fill, granted, holds, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { expiry, following, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
+import { expiry, following, member, minute, newest, newName, newRecord, newScene, partsOf, weight } from "./fixtures.js";
 
 /** Cases of `delete`. */
 export const deleteCases: StoreCases = {
   "delete: removes records, windows, lists, sums and values completely, and leaves others alone, whatever name they share": async (store, peer) => {
-    const now = Date.now();
-    const customer = randomUUID();
-    const [record, other, foreign] = [newRecord({ customer, now }), newRecord({ customer, now }), newRecord({ now })];
+    const { record, customer, now, window, list, sum, key: value, other: kept } = newScene();
+    const [other, foreign] = [newRecord({ customer, now }), newRecord({ now })];
     for (const one of [record, other, foreign]) await write(store, one, null);
     const twin = await write(store, newRecord({ now, id: record.id }), null);
-    const [window, list, sum, value, kept] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
     for (const name of [window, kept]) await fill(store, name, 3, { now, limit: 9 });
     await granted(store, [member(list, { now }), member(`${list}+`, { now }), weight(sum, 5, { now }), weight(kept, 7, { now })], [1, 1, 5, 7], "more");
     await granted(
@@ -39,8 +37,7 @@ export const deleteCases: StoreCases = {
     await store.delete({});
   },
   "delete: removes the parts of a sum that count, and the next one, but no part of another sum": async (store, peer) => {
-    const customer = randomUUID();
-    const [gone, kept] = [newName(customer), newName(customer)];
+    const { sum: gone, other: kept } = newScene();
     const parts = [-2, -1, 0, 1].map((offset) => partsOf("").part + offset);
     for (const sum of [gone, kept]) for (const part of parts) await commit(store, { claims: [weight(sum, 5, { part })] }, "a part");
     await store.delete({ sums: [partsOf(gone)] });
@@ -49,9 +46,7 @@ export const deleteCases: StoreCases = {
     await granted(peer, [weight(gone, 5, { limit: 5 })], [5], "the sum that was deleted, claimed again");
   },
   "delete: ignores what does not exist, does nothing the second time, and everything can be created again": async (store) => {
-    const now = Date.now();
-    const record = newRecord({ now });
-    const [window, sum, value] = [newName(record.customer), newName(record.customer), newName(record.customer)];
+    const { record, now, window, sum, key: value } = newScene();
     const all = { records: [record], windows: [window], sums: [partsOf(sum)], values: [value] };
     const make = async () => {
       const claims = [member(window, { now, limit: 1 }), weight(sum, 5, { now, limit: 5 })];
@@ -89,8 +84,7 @@ export const deleteCases: StoreCases = {
     await store.delete({ records: [record] });
   },
   "delete: removes thousands in one call": async (store) => {
-    const now = Date.now();
-    const customer = randomUUID();
+    const { customer, now } = newScene();
     const records = Array.from({ length: 1_000 }, () => newRecord({ customer, now }));
     const windows = Array.from({ length: 1_000 }, () => newName(customer));
     // Every tenth record is there, with ten of the windows.

@@ -1,7 +1,6 @@
-import { randomUUID } from "node:crypto";
 import type { Expiry } from "../../ports/store.js";
 import { ask, between, commit, countOf, granted, holds, refused, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { following, halfHour, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
+import { following, halfHour, member, minute, newest, newName, newRecord, newScene, partsOf, weight } from "./fixtures.js";
 
 const day = 86_400_000;
 const { part } = partsOf("");
@@ -10,9 +9,7 @@ const { part } = partsOf("");
 export const expiryCases: StoreCases = {
   "expiry: data from a caller whose clock is years behind or ahead is kept for its full life": async (store, peer) => {
     for (const now of [1_000_000, Date.now() - 2 * day, Date.now() + 2 * day, Date.now() + 3_650 * day]) {
-      const record = newRecord({ now });
-      const { customer } = record;
-      const [window, list, sum, counter, key] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
+      const { record, window, list, sum, counter, key } = newScene({ now });
       const kept: Expiry = { now, keepUntil: now + halfHour };
       await commit(store, { claims: [member(window, { now, limit: 2 }), member(list, { now }), weight(sum, 5, { now, limit: 9 })], record }, "a commit");
       await store.tally([{ counter, by: 3, ...kept }], []);
@@ -27,12 +24,9 @@ export const expiryCases: StoreCases = {
     }
   },
   "expiry: a caller whose clock is two days ahead ends nothing that others keep": async (store, peer) => {
-    const now = Date.now();
+    const { record, customer, now, window, list, sum, other, counter, key } = newScene();
     const ahead = now + 2 * day;
-    const record = await write(store, newRecord({ now }), null);
-    const { customer } = record;
-    const [window, list, sum, counter, key] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
-    const other = newName(customer);
+    await write(store, record, null);
     await granted(store, [member(window, { now, limit: 10 }), member(list, { now }), weight(sum, 5, { now, limit: 100 })], [1, 1, 5], "a caller on time");
     await granted(store, [member(window, { now, limit: 10 }), member(list, { now }), weight(other, 3, { now })], [2, 2, 3], "another on time");
     await store.tally([{ counter, by: 3, now, keepUntil: now + halfHour }], []);
@@ -59,9 +53,7 @@ export const expiryCases: StoreCases = {
     await write(store, following(record), newest(record), "the next write on time");
   },
   "expiry: an earlier end never shortens the life of a window, a sum or a counter": async (store) => {
-    const now = Date.now();
-    const customer = randomUUID();
-    const [window, list, sum, counter] = [newName(customer), newName(customer), newName(customer), newName(customer)];
+    const { now, window, list, sum, counter } = newScene();
     const claims = (keepUntil: number) => [member(window, { now, limit: 9, keepUntil }), member(list, { now, keepUntil }), weight(sum, 5, { now, keepUntil })];
     await granted(store, claims(now + halfHour), [1, 1, 5], "claims to be kept for half an hour");
     await store.tally([{ counter, by: 3, now, keepUntil: now + halfHour }], []);

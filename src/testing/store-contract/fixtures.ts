@@ -35,6 +35,14 @@ export function newName(customer: string = randomUUID()): string {
   return `${customer}:${randomUUID()}`;
 }
 
+/** A record of a new customer, and names of everything else that a case may need of the same one. `full`: a window. */
+export function newScene(fields: Partial<RecordWrite> = {}) {
+  const record = newRecord(fields);
+  const { customer, now } = record;
+  const name = () => newName(customer);
+  return { record, customer, now, window: name(), full: name(), list: name(), sum: name(), other: name(), counter: name(), key: name() };
+}
+
 /** A claim on `window`: a new member, over the last minute. Without `limit`, the window is a list. */
 export function member(window: string, fields: Partial<MemberClaim> = {}): MemberClaim {
   const now = fields.now ?? Date.now();

@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Change, Claim, RecordWrite, Store } from "../../ports/store.js";
 import { ask, between, commit, ensure, granted, holds, refused, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { expiry, following, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
+import { expiry, following, member, minute, newest, newRecord, newScene, partsOf, weight } from "./fixtures.js";
 import { revoking } from "./revocations.js";
 
 /**
@@ -43,11 +43,10 @@ export function raceCases(racers: number): StoreCases {
       }
     },
     [`commit: of ${racers} racing creates with different claims, exactly the claims of the one that is done are counted`]: async (store, peer) => {
-      const { customer, id, now } = newRecord();
-      const [window, list, sum] = [newName(customer), newName(customer), newName(customer)];
+      const { record, customer, now, window, list, sum } = newScene();
       const changes = Array.from({ length: racers }, (_, i) => ({
         claims: [member(window, { now, limit: 1_000, member: `${i}` }), member(list, { now, member: `${i}` }), weight(sum, i + 1, { now })],
-        record: newRecord({ customer, id, now, data: `${i}` }),
+        record: newRecord({ customer, id: record.id, now, data: `${i}` }),
       }));
       const winner = Number((await oneIsDone(store, peer, changes)).data);
       same(await store.members(window, 10), [`${winner}`], "the window after the race");
@@ -55,9 +54,8 @@ export function raceCases(racers: number): StoreCases {
       await sums(store, sum, winner + 1, "the sum after the race");
     },
     [`commit: of ${racers} racing writes that claim one member, one is done, and the member stays counted`]: async (store, peer) => {
-      let record = await write(store, newRecord(), null);
-      const { customer, now } = record;
-      const [window, sum] = [newName(customer), newName(customer)];
+      const { record: first, now, window, sum } = newScene();
+      let record = await write(store, first, null);
       for (let round = 1; round <= 3; round++) {
         const changes = Array.from({ length: racers }, () => ({
           claims: [member(window, { now, limit: 3, member: `round ${round}` }), weight(sum, 10, { now })],
@@ -71,9 +69,7 @@ export function raceCases(racers: number): StoreCases {
       await refused(store, [member(window, { now, limit: 3 })], 0, 3, "a member past the limit");
     },
     [`commit: one write sent ${racers} times at once is done each time, but written and counted once`]: async (store, peer) => {
-      const first = newRecord();
-      const { customer, now } = first;
-      const [window, list, sum, back] = [newName(customer), newName(customer), newName(customer), newName(customer)];
+      const { record: first, now, window, list, sum, other: back } = newScene();
       const claims = (round: number) => [member(window, { now, limit: 2 }), member(list, { now }), weight(sum, round, { now }), weight(back, -round, { now })];
       const next = following(first, { data: "next" });
       const changes: Change[] = [
@@ -93,8 +89,8 @@ export function raceCases(racers: number): StoreCases {
       await stored(store, next, "the record after it");
     },
     "commit: no update is lost among callers that retry until their write is done": async (store, peer) => {
-      const first = await write(store, newRecord({ data: "0" }), null);
-      const sum = newName(first.customer);
+      const { record: first, sum } = newScene({ data: "0" });
+      await write(store, first, null);
       const caller = async (handle: Store) => {
         let landed = 0;
         for (let tries = 0; landed < 5; tries++) {
@@ -112,8 +108,7 @@ export function raceCases(racers: number): StoreCases {
     },
     [`window: of ${racers} racers, never more than \`limit\` are granted, and exactly \`limit\` one after another`]: async (store, peer) => {
       for (const limit of new Set([1, Math.ceil(racers / 5), racers - 1])) {
-        const window = newName();
-        const now = Date.now();
+        const { window, now } = newScene();
         const some = await grants(store, peer, () => [member(window, { limit, now })]);
         ensure(some <= limit, `expected at most ${limit} of ${racers} racers granted, got ${some}`);
         await holds(store, window, now - minute, some, "the members in the window are the racers granted");
@@ -123,10 +118,8 @@ export function raceCases(racers: number): StoreCases {
     },
     [`commit: of ${racers} racers for a window and a sum in both orders, never more than the limits are granted, and rejected ones are charged nothing`]:
       async (store, peer) => {
-        const customer = randomUUID();
-        const [window, sum] = [newName(customer), newName(customer)];
+        const { now, window, sum } = newScene();
         const most = Math.ceil(racers / 4);
-        const now = Date.now();
         const claims = (limit: number): Claim[] => [member(window, { limit, now }), weight(sum, 5, { limit: 5 * (most + 1), now })];
         for (const limit of [most, most + 2]) {
           const before = limit === most ? 0 : most;
@@ -141,17 +134,14 @@ export function raceCases(racers: number): StoreCases {
         }
       },
     [`window: one member claimed by ${racers} racers is granted to each and counted once`]: async (store, peer) => {
-      const customer = randomUUID();
-      const [a, b] = [newName(customer), newName(customer)];
-      const now = Date.now();
+      const { now, window: a, other: b } = newScene();
       const one = randomUUID();
       const some = await grants(store, peer, () => [member(a, { now, limit: 1, member: one }), member(b, { limit: 2, now, member: one })]);
       same(some, racers, "how many racers with one member were granted");
       for (const window of [a, b]) await holds(store, window, now - minute, 1, "either window");
     },
     [`window: of ${racers} racers with different records, never more than \`limit\` are done, and rejected ones leave no record`]: async (store, peer) => {
-      const { customer, now } = newRecord();
-      const [window, sum] = [newName(customer), newName(customer)];
+      const { customer, now, window, sum } = newScene();
       const limit = Math.ceil(racers / 3);
       const change = () => ({ claims: [weight(sum, 5, { now }), member(window, { now, limit })], record: newRecord({ customer, now }) });
       const changes = Array.from({ length: racers }, change);
@@ -173,8 +163,7 @@ export function raceCases(racers: number): StoreCases {
         [1, 2, 3, 4, 5, 6, 7],
         [5, 5, -3],
       ]) {
-        const { customer, now } = newRecord();
-        const sum = newName(customer);
+        const { customer, now, sum } = newScene();
         const by = (i: number) => weights[i % weights.length] as number;
         const limit = racers;
         const change = (i: number): Change => ({ claims: [weight(sum, by(i), { now, limit })], ...(i % 2 && { record: newRecord({ customer, now }) }) });
@@ -192,8 +181,7 @@ export function raceCases(racers: number): StoreCases {
       }
     },
     [`commit: ${racers} racers that claim without a limit and ask each get a count that includes themselves and all before them`]: async (store, peer) => {
-      const { customer, now } = newRecord();
-      const sum = newName(customer);
+      const { customer, now, sum } = newScene();
       const change = () => ({ claims: [weight(sum, 1, { now })], asks: [partsOf(sum)], record: newRecord({ customer, now }) });
       const results = await race(store, peer, (handle) => commit(handle, change(), "a claim without a limit"));
       for (const [i, count] of results
@@ -212,9 +200,7 @@ export function raceCases(racers: number): StoreCases {
       same(await peer.get(key), value, "the value after the race, read by the peer");
     },
     [`revoke: of ${racers} racing commits and their revocations, nothing is left, whichever comes first`]: async (store, peer) => {
-      const customer = randomUUID();
-      const [window, list, sum, back] = [newName(customer), newName(customer), newName(customer), newName(customer)];
-      const { now } = newRecord();
+      const { customer, now, window, list, sum, other: back } = newScene();
       await granted(store, [member(window, { now, limit: 1_000 }), weight(sum, 3, { now })], [1, 3], "what is there before");
       const pair = async (handle: Store, other: Store) => {
         const record = newRecord({ customer, now });

@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { commit, ensure, holds, refusedWith, rejects, type StoreCases, same, sameRecord, spoil, stored, sums, write } from "./checks.js";
-import { following, halfHour, member, minute, newest, newName, newRecord, oddTexts, weight } from "./fixtures.js";
+import { following, halfHour, member, minute, newest, newRecord, newScene, oddTexts, weight } from "./fixtures.js";
 
 const megabyte = "x".repeat(1_048_576);
 
@@ -101,16 +101,15 @@ export const recordCases: StoreCases = {
     }
   },
   "commit: rejects a megabyte of data, and writes and counts nothing": async (store) => {
-    const record = newRecord();
-    const [window, sum] = [newName(record.customer), newName(record.customer)];
-    const claims = () => [member(window, { limit: 5, now: record.now }), weight(sum, 7, { now: record.now })];
+    const { record, now, window, sum } = newScene();
+    const claims = () => [member(window, { limit: 5, now }), weight(sum, 7, { now })];
     await rejects(store.commit({ claims: claims(), record: { ...record, data: megabyte } }), "a create with a megabyte");
     same(await store.find(record.customer, record.id), undefined, "the record after the rejected create");
     await write(store, record, null, "a create after the rejected one");
     const next = following(record, { data: megabyte });
     await rejects(store.commit({ claims: claims(), record: next, expected: newest(record) }), "a write of a megabyte");
     await stored(store, record, "the record after the rejected write");
-    await holds(store, window, record.now - minute, 0, "the window after the rejected writes");
+    await holds(store, window, now - minute, 0, "the window after the rejected writes");
     await sums(store, sum, 0, "the sum after the rejected writes");
     await commit(store, { record: { ...next, data: "small" }, expected: newest(record) }, "the same write with less data");
   },

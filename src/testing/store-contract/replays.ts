@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import type { Change, RecordWrite } from "../../ports/store.js";
 import { ask, commit, holds, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { following, halfHour, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
+import { following, halfHour, member, minute, newest, newRecord, newScene, partsOf, weight } from "./fixtures.js";
 
 /** Commits that a transport sends twice, and different commits that look the same. */
 export const replayCases: StoreCases = {
@@ -48,9 +48,7 @@ export const replayCases: StoreCases = {
     same((await store.find(first.customer, first.id))?.data, "loser", "the data after it");
   },
   "commit: claims repeated with a record that was written count nothing, whatever came after it, and return the current counts": async (store, peer) => {
-    const customer = randomUUID();
-    const now = Date.now();
-    const [window, list, sum, other] = [newName(customer), newName(customer), newName(customer), newName(customer)];
+    const { customer, now, window, list, sum, other } = newScene();
     const change = (record: RecordWrite, expected: string | null): Change => ({
       claims: [member(window, { now, limit: 50 }), member(list, { now }), weight(sum, 5, { now, limit: 1_000 }), weight(other, 7, { now })],
       asks: [partsOf(other)],
@@ -77,9 +75,7 @@ export const replayCases: StoreCases = {
     await stored(store, current as RecordWrite, "the record after all of it");
   },
   "commit: a late repeat of a write, done or rejected, moves no member back in time": async (store) => {
-    const first = newRecord();
-    const { customer, now } = first;
-    const window = newName(customer);
+    const { record: first, customer, now, window } = newScene();
     const claim = member(window, { now, limit: 5 });
     const change: Change = { claims: [claim], record: first };
     await commit(store, change, "a member");
@@ -91,9 +87,7 @@ export const replayCases: StoreCases = {
     await holds(store, window, now + 999, 1, "the window after a twin was refused");
   },
   "commit: a repeat without room left is done and counts nothing": async (store) => {
-    const record = newRecord();
-    const { customer, now } = record;
-    const [window, sum] = [newName(customer), newName(customer)];
+    const { record, now, window, sum } = newScene();
     const change: Change = { claims: [member(window, { now, limit: 1 }), weight(sum, 10, { now, limit: 10 })], record };
     await commit(store, change, "a commit that fills its window and its sum");
     for (let i = 0; i < 3; i++) {
@@ -104,9 +98,7 @@ export const replayCases: StoreCases = {
     await stored(store, record, "the record after it was sent again");
   },
   "commit: takes out and gives back once with a record, however often it is sent": async (store) => {
-    const first = newRecord();
-    const { customer, now } = first;
-    const [window, sum] = [newName(customer), newName(customer)];
+    const { record: first, now, window, sum } = newScene();
     const taken = member(window, { now, limit: 5 });
     const claims = [taken, weight(sum, 10, { now })];
     await commit(store, { claims, record: first }, "a member and a weight of 10");

@@ -1,6 +1,6 @@
 import type { Change, Claim, RecordWrite, Store } from "../../ports/store.js";
 import { ask, commit, countOf, fill, granted, holds, refused, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { following, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
+import { following, member, minute, newest, newName, newRecord, newScene, partsOf, weight } from "./fixtures.js";
 
 const { part } = partsOf("");
 
@@ -8,9 +8,7 @@ const { part } = partsOf("");
  * A window, a list and two sums with some content, a commit that claims more of each, and what they hold without it.
  */
 async function scene(store: Store) {
-  const record = newRecord();
-  const { customer, now } = record;
-  const [window, list, sum, other] = [newName(customer), newName(customer), newName(customer), newName(customer)];
+  const { record, now, window, list, sum, other } = newScene();
   const own = member(window, { now, limit: 9 });
   const claims: Claim[] = [
     own,
@@ -123,9 +121,7 @@ export const revocationCases: StoreCases = {
         }
   },
   "revoke: removes a member that had been taken out before the commit added it": async (store) => {
-    const record = newRecord();
-    const { customer, now } = record;
-    const window = newName(customer);
+    const { record, now, window } = newScene();
     const added = member(window, { now, limit: 5 });
     for (const at of [now - 20, now - 10]) await granted(store, [{ ...added, now: at }], [1], "the member before");
     await granted(store, [{ ...added, now: now - 10, out: true }], [0], "the member taken out");
@@ -134,9 +130,7 @@ export const revocationCases: StoreCases = {
     await holds(store, window, now - minute, 0, "the window after the revocation");
   },
   "revoke: what was taken back is available again, to the unit, and a sum's weight is subtracted whatever its floor": async (store, peer) => {
-    const record = newRecord();
-    const { customer, now } = record;
-    const [window, sum, low] = [newName(customer), newName(customer), newName(customer)];
+    const { record, now, window, sum, other: low } = newScene();
     await granted(store, [weight(low, -50, { now, part: part - 1 })], [-50], "a sum below its floor");
     const claims = [member(window, { now, limit: 1 }), weight(sum, 10, { now, limit: 10 }), weight(low, 4, { now, limit: 9, floor: -5 })];
     same((await commit(store, { claims, record }, "a commit that fills its window and a sum")).counts, [1, 10, -1], "its counts");

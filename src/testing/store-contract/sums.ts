@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ask, commit, granted, refused, roomFor, type StoreCases, same, sums } from "./checks.js";
-import { newName, newRecord, oddTexts, partsOf, weight } from "./fixtures.js";
+import { newName, newRecord, newScene, oddTexts, partsOf, weight } from "./fixtures.js";
 
 /** The newest part that counts, unless a case sets another. */
 const { part } = partsOf("");
@@ -49,8 +49,7 @@ export const sumCases: StoreCases = {
     same(await ask(store, [partsOf(sum), partsOf(sum, { ahead: true })]), [7, 13], "the sum without the part ahead, and with it");
   },
   "sum: a part's number decides what counts, never a time": async (store, peer) => {
-    const sum = newName();
-    const now = Date.now();
+    const { sum, now } = newScene();
     const day = 86_400_000;
     await granted(store, [weight(sum, 1, { now: now + day, part: part - 2 })], [1], "the oldest part, a day ahead");
     await granted(peer, [weight(sum, 2, { now: now - day, part: part - 2, limit: 3 })], [3], "the oldest part, a day behind");
@@ -164,8 +163,7 @@ export const sumCases: StoreCases = {
     same(room, undefined, "the room where the floor leaves none");
   },
   "asks: returns the totals of sums, in order, 0 for missing ones; asking charges nothing": async (store, peer) => {
-    const customer = randomUUID();
-    const [one, two] = [newName(customer), newName(customer)];
+    const { customer, sum: one, other: two } = newScene();
     await granted(store, [weight(one, 5), weight(two, 7, { part: part - 1 })], [5, 7], "5 in one, 7 in the part before of the other");
     const asks = [
       partsOf(newName(customer)),
@@ -178,8 +176,7 @@ export const sumCases: StoreCases = {
     for (const handle of [store, peer, store]) same(await ask(handle, asks), [0, 7, 5, 0, 7, 5], "what is asked");
   },
   "asks: includes the claims just granted, also those that give back, with or without a record": async (store) => {
-    const customer = randomUUID();
-    const [one, two] = [newName(customer), newName(customer)];
+    const { customer, sum: one, other: two } = newScene();
     await granted(store, [weight(one, 5), weight(two, 50, { part: part - 1 })], [5, 50], "what was there");
     const asks = [partsOf(two), partsOf(newName(customer)), partsOf(one), partsOf(two, { part: part + 2 })];
     same(

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
-import type { RecordWrite } from "../../ports/store.js";
 import { ask, commit, countOf, ensure, fill, granted, holds, refused, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { following, halfHour, member, minute, newest, newName, newRecord, partsOf, weight } from "./fixtures.js";
+import { following, halfHour, member, minute, newest, newName, newRecord, newScene, partsOf, weight } from "./fixtures.js";
 
 /** Several claims, or claims and a record, in one `commit`: all or nothing. */
 export const togetherCases: StoreCases = {
@@ -10,8 +9,7 @@ export const togetherCases: StoreCases = {
     same(await store.commit({ claims: [], asks: [], expected: "nothing" }), { done: true, counts: [], asked: [] }, "no claims, no asks, no record");
   },
   "commit: every claim on a window or sum is counted, and the record is written": async (store, peer) => {
-    const record = newRecord();
-    const { customer, now } = record;
+    const { record, customer, now } = newScene();
     const [windows, totals] = [8, 5].map((many) => Array.from({ length: many }, () => newName(customer))) as [string[], string[]];
     const claims = [...windows.map((name, i) => member(name, { now, limit: i + 1 })), ...totals.map((name, i) => weight(name, i + 1, { now, limit: 100 }))];
     const asks = totals.map((sum) => partsOf(sum));
@@ -22,9 +20,8 @@ export const togetherCases: StoreCases = {
     await stored(peer, record, "the record");
   },
   "commit: names the first rejected claim, in order, and the count without it": async (store) => {
-    const customer = randomUUID();
-    const now = Date.now();
-    const [roomy, full, fuller, sum, small] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
+    const { customer, now, window: roomy, full, sum, other: small } = newScene();
+    const fuller = newName(customer);
     await fill(store, full, 1, { limit: 1, now });
     await fill(store, fuller, 2, { limit: 2, now });
     await granted(store, [weight(sum, 8, { now })], [8], "8 in a sum");
@@ -41,9 +38,7 @@ export const togetherCases: StoreCases = {
     await granted(store, [little(), room()], [3, 1], "those with room");
   },
   "commit: a rejected claim charges nothing, neither before nor after it": async (store) => {
-    const customer = randomUUID();
-    const now = Date.now();
-    const [window, list, full, sum, fullSum] = Array.from({ length: 5 }, () => newName(customer)) as [string, string, string, string, string];
+    const { now, window, list, full, sum, other: fullSum } = newScene();
     await fill(store, window, 1, { limit: 3, now });
     await fill(store, full, 1, { limit: 1, now });
     await granted(store, [weight(sum, 2), weight(fullSum, 10)], [2, 10], "what is there before");
@@ -61,9 +56,7 @@ export const togetherCases: StoreCases = {
     await granted(store, some(), [2, 1, 7], "those with room");
   },
   "commit: a rejected change neither moves, takes out nor gives back": async (store) => {
-    const customer = randomUUID();
-    const now = Date.now();
-    const [window, full, sum] = [newName(customer), newName(customer), newName(customer)];
+    const { customer, now, window, full, sum } = newScene();
     const claim = member(window, { limit: 5, now });
     await granted(store, [{ ...claim, now: now - 30_000 }, weight(sum, 9)], [1, 9], "a member and 9 in a sum");
     await fill(store, full, 1, { limit: 1, now });
@@ -78,9 +71,7 @@ export const togetherCases: StoreCases = {
     }
   },
   "commit: a rejected claim leaves the record unchanged": async (store) => {
-    const first = newRecord({ wakeAt: Date.now() + halfHour });
-    const { customer, now } = first;
-    const [full, sum] = [newName(customer), newName(customer)];
+    const { record: first, customer, now, full, sum } = newScene({ wakeAt: Date.now() + halfHour });
     await fill(store, full, 1, { limit: 1, now });
     await granted(store, [weight(sum, 10, { now })], [10], "10 in a sum");
     for (const claim of [member(full, { limit: 1, now }), weight(sum, 1, { now, limit: 10 })]) {
@@ -97,9 +88,8 @@ export const togetherCases: StoreCases = {
     await write(store, next, newest(first), "the write without claims, with the same token");
   },
   "commit: a rejected record counts nothing": async (store, peer) => {
-    const first = await write(store, newRecord(), null);
-    const { customer, now } = first;
-    const [window, list, sum] = [newName(customer), newName(customer), newName(customer)];
+    const { record: first, customer, now, window, list, sum } = newScene();
+    await write(store, first, null);
     const there = member(window, { limit: 5, now: now - 1_000 });
     await granted(store, [there, weight(sum, 7, { now })], [1, 7], "what is there before");
     const moved = { ...there, now, since: now - minute };
@@ -119,9 +109,8 @@ export const togetherCases: StoreCases = {
     await stored(store, first, "the record");
   },
   "commit: if both a claim and the record are rejected, one of them is reported, and nothing changes": async (store) => {
-    const first = await write(store, newRecord(), null);
-    const { customer, now } = first;
-    const [full, sum] = [newName(customer), newName(customer)];
+    const { record: first, customer, now, full, sum } = newScene();
+    await write(store, first, null);
     await fill(store, full, 1, { limit: 1, now });
     const claims = [weight(sum, 5, { now }), member(full, { limit: 1, now })];
     const result = await store.commit({ claims, record: newRecord({ customer, id: first.id }) });
@@ -132,17 +121,14 @@ export const togetherCases: StoreCases = {
     same(await countOf(store, full, now - minute), 1, "the window after it");
   },
   "commit: claims, takes out and gives back in the same step as the record": async (store, peer) => {
-    let record: RecordWrite = newRecord();
-    const { customer, now } = record;
-    const [open, verified, money] = [newName(customer), newName(customer), newName(customer)];
+    const { record, now, window: open, other: verified, sum: money } = newScene();
     const sent = member(open, { limit: 3, now });
     await commit(store, { claims: [sent, weight(money, 40, { now, limit: 50 })], record }, "a create that charges 40");
     const settled = following(record, { data: "settled" });
     const claims = [{ ...sent, out: true } as const, weight(money, -40, { now }), member(verified, { limit: 9, now: now + 5 })];
     const result = await commit(peer, { claims, record: settled, expected: newest(record) }, "a write that settles it");
     same(result.counts, [0, 0, 1], "what is left and what is new");
-    record = settled;
-    await stored(store, record, "the record");
+    await stored(store, settled, "the record");
     await granted(store, [weight(money, 50, { now, limit: 50 })], [50], "all of the money, free again");
     ensure((await countOf(store, open, now - minute)) === 0, "the member that was taken out with the record is still there");
   },

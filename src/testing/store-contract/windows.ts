@@ -1,13 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { commit, countOf, ensure, fill, granted, holds, refused, roomFor, type StoreCases, same } from "./checks.js";
-import { member, minute, newName, oddTexts } from "./fixtures.js";
+import { member, minute, newName, newScene, oddTexts } from "./fixtures.js";
 
 /** Claims on windows, which store their members, one caller at a time. */
 export const windowCases: StoreCases = {
   "window: grants exactly `limit` members, one after another, each with the count that includes it": async (store, peer) => {
     for (const limit of [1, 3, 10]) {
-      const window = newName();
-      const now = Date.now();
+      const { window, now } = newScene();
       for (let i = 1; i <= limit; i++) await granted(i % 2 ? peer : store, [member(window, { limit, now })], [i], `member ${i} of ${limit}`);
       for (let i = 0; i < 3; i++) await refused(store, [member(window, { limit, now })], 0, limit, `a member past a limit of ${limit}`);
       await holds(peer, window, now - minute, limit, "the window after it was filled");
@@ -15,8 +14,7 @@ export const windowCases: StoreCases = {
   },
   "window: if a rejection reports since when there is room, a claim is granted from exactly that time on": async (store, peer) => {
     for (const limit of [1, 3, 30]) {
-      const window = newName();
-      const now = Date.now();
+      const { window, now } = newScene();
       const times = Array.from({ length: limit }, (_, i) => now - minute + 1 + ((i * 7_919) % 50_000));
       const since = now - 2 * minute;
       for (const at of times) await commit(store, { claims: [member(window, { limit, now: at, since })] }, "a member at its time");
@@ -30,15 +28,13 @@ export const windowCases: StoreCases = {
     }
   },
   "window: a limit of 1,000 is exact": async (store) => {
-    const window = newName();
-    const now = Date.now();
+    const { window, now } = newScene();
     await fill(store, window, 1_000, { limit: 1_000, now });
     await refused(store, [member(window, { limit: 1_000, now })], 0, 1_000, "the 1,001st member");
     await granted(store, [member(window, { limit: 1_000, now: now + minute })], [1], "a member as soon as the window has moved past all others");
   },
   "window: an existing member moves to `now`, never back in time": async (store) => {
-    const window = newName();
-    const now = Date.now();
+    const { window, now } = newScene();
     const moved = member(window, { limit: 5, now });
     await granted(store, [moved], [1], "the member");
     await fill(store, window, 1, { limit: 5, now: now + 10 });
@@ -49,9 +45,7 @@ export const windowCases: StoreCases = {
     await holds(store, window, now + 100, 0, "members newer than the moved one");
   },
   "window: an existing member of a full window is granted": async (store) => {
-    const customer = randomUUID();
-    const [full, other] = [newName(customer), newName(customer)];
-    const now = Date.now();
+    const { window: full, other, now } = newScene();
     const inside = member(full, { limit: 3, now });
     await fill(store, full, 1, { limit: 3, now });
     await fill(store, full, 1, { limit: 3, now: now + 2 });
@@ -70,8 +64,7 @@ export const windowCases: StoreCases = {
     await holds(store, full, now - minute, 3, "the full window");
   },
   "window: members at `since` or before do not count": async (store) => {
-    const window = newName();
-    const now = Date.now();
+    const { window, now } = newScene();
     await fill(store, window, 1, { limit: 1, now });
     await refused(store, [member(window, { limit: 1, now: now + 100, since: now - 1 })], 0, 1, "since one millisecond before the member");
     await granted(store, [member(window, { limit: 1, now: now + 100, since: now })], [1], "since the member's own time");
@@ -79,8 +72,7 @@ export const windowCases: StoreCases = {
     await holds(store, window, now, 1, "since the first");
   },
   "window: members ahead of the caller's clock count": async (store, peer) => {
-    const window = newName();
-    const now = Date.now();
+    const { window, now } = newScene();
     await fill(store, window, 2, { limit: 3, now: now + 5_000 });
     await granted(peer, [member(window, { limit: 3, now })], [3], "a caller five seconds behind");
     await refused(peer, [member(window, { limit: 3, now })], 0, 3, "a second caller five seconds behind");
@@ -113,8 +105,7 @@ export const windowCases: StoreCases = {
     await holds(store, window, start - 1, 3, "the window after three grants");
   },
   "window: each claim's own limit applies, lowered or raised since the last": async (store) => {
-    const window = newName();
-    const now = Date.now();
+    const { window, now } = newScene();
     await fill(store, window, 3, { limit: 5, now });
     await refused(store, [member(window, { limit: 3, now })], 0, 3, "a limit lowered to what is there");
     await refused(store, [member(window, { limit: 1, now })], 0, 3, "a limit lowered below what is there");
@@ -122,8 +113,7 @@ export const windowCases: StoreCases = {
     await refused(store, [member(window, { limit: 4, now })], 0, 4, "the same limit once more");
   },
   "window: keeps members, names and customers apart whatever they look like": async (store, peer) => {
-    const customer = randomUUID();
-    const now = Date.now();
+    const { customer, now } = newScene();
     const all = oddTexts.length;
     for (const again of [0, 1])
       for (const [i, odd] of oddTexts.entries()) {
@@ -135,8 +125,7 @@ export const windowCases: StoreCases = {
     await holds(store, `${randomUUID()}:a:b`, now - minute, 0, "another customer's window of the same name");
   },
   "window: a claim without a limit is counted, never rejected": async (store, peer) => {
-    const list = newName();
-    const now = Date.now();
+    const { list, now } = newScene();
     for (let i = 0; i < 1_200; i += 100) {
       const many = Array.from({ length: 100 }, (_, j) => commit(j % 2 ? peer : store, { claims: [member(list, { now, member: `${i + j}` })] }, "a member"));
       await Promise.all(many);
@@ -146,8 +135,7 @@ export const windowCases: StoreCases = {
     await granted(store, [member(list, { now: now + 2, since: now, member: "newest" })], [3], "a member, counted since the last two");
   },
   "members: returns the newest first, at most `limit`, each once, and none of a missing window": async (store, peer) => {
-    const customer = randomUUID();
-    const now = Date.now();
+    const { customer, now } = newScene();
     const offsets = [40, 10, 0, 30, 90, 20, 70, 50, 80, 60];
     for (const limited of [{}, { limit: 100 }]) {
       const window = newName(customer);
@@ -165,8 +153,7 @@ export const windowCases: StoreCases = {
   },
   "out: removes a member only if its time is exactly `now`; the count is what is left": async (store, peer) => {
     for (const limited of [{ limit: 5 }, {}]) {
-      const window = newName();
-      const now = Date.now();
+      const { window, now } = newScene();
       const count = () => countOf(store, window, now - minute, !("limit" in limited));
       const [one, two] = [member(window, { now, ...limited }), member(window, { now, ...limited })];
       await granted(store, [one], [1], "a member");
@@ -188,8 +175,7 @@ export const windowCases: StoreCases = {
     }
   },
   "out: is granted in a window at or over its limit, and makes room for exactly one": async (store) => {
-    const window = newName();
-    const now = Date.now();
+    const { window, now } = newScene();
     const first = member(window, { limit: 3, now });
     await granted(store, [first], [1], "a member");
     await fill(store, window, 2, { limit: 3, now });
