@@ -68,24 +68,13 @@ export const routes: readonly Route[] = [
   },
 ];
 
-export interface Match {
-  readonly route: Route;
-  /** The path parameter, still percent-encoded. */
-  readonly parameter: string;
-}
+const patterns = routes.map((route) => ({ route, pattern: new RegExp(`^${route.path.replace(/\{.*\}/, "([^/]+)")}/?$`) }));
 
-const isWhole = ({ path }: Route) => !path.includes("{");
-const whole = new Map<string, Match>(routes.filter(isWhole).map((route) => [route.path, { route, parameter: "" }]));
-const withParameter = routes.filter((route) => !isWhole(route)).map((route) => ({ route, stem: route.path.slice(0, route.path.indexOf("{")) }));
-
-/** Returns the route of a path. It must match exactly, but one trailing slash is allowed. */
-export function matchRoute(asked: string): Match | undefined {
-  const path = asked.endsWith("/") ? asked.slice(0, -1) : asked;
-  const match = whole.get(path);
-  if (match !== undefined) return match;
-  for (const { route, stem } of withParameter) {
-    const parameter = path.startsWith(stem) ? path.slice(stem.length) : "";
-    if (parameter !== "" && !parameter.includes("/")) return { route, parameter };
+/** Returns the route of a path, with its parameter still percent-encoded. One trailing slash is allowed. */
+export function matchRoute(path: string) {
+  for (const { route, pattern } of patterns) {
+    const match = pattern.exec(path);
+    if (match !== null) return { route, parameter: match[1] ?? "" };
   }
   return undefined;
 }
