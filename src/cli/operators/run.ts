@@ -95,43 +95,32 @@ async function stats({ settings: { days }, verifier, customer }: Asked): Promise
 
 function statsText({ from, to, sends, verified, refused, cost, messages, refusals }: Stats): string {
   const share = (part: number, whole: number) => (whole === 0 ? "" : ` (${Math.round((100 * part) / whole)} %)`);
+  const sentRows = messages.map(({ country = "-", route = "-", sends, verified }) => ({ labels: [country, route], values: [sends, verified] }));
+  const blockedRows = refusals.map(({ country = "-", rule, refused }) => ({ labels: [country, rule], values: [refused] }));
   const lines = [
     `${dateOf(from)} to ${dateOf(to)}`,
     `${countOf(sends, "message")} sent, ${verified} verified${share(verified, sends)}, ${refused} blocked, cost ${cost}`,
-    ...tableOf(
-      "country",
-      "route",
-      "sent",
-      "verified",
-      sumBy(messages, ({ country = "-", route = "-" }) => `${country}\t${route}`, [(row) => row.sends, (row) => row.verified]),
-    ),
-    ...tableOf(
-      "country",
-      "rule",
-      "blocked",
-      "",
-      sumBy(refusals, ({ country = "-", rule }) => `${country}\t${rule}`, [(row) => row.refused]),
-    ),
+    ...tableOf(["country", "route", "sent", "verified"], sentRows),
+    ...tableOf(["country", "rule", "blocked"], blockedRows),
   ];
   return `${lines.join("\n")}\n`;
 }
 
-/** Sums of the rows under one label, the largest first. */
-function sumBy<Row>(rows: readonly Row[], labelOf: (row: Row) => string, values: readonly ((row: Row) => number)[]): [label: string, sums: number[]][] {
-  const sums = new Map<string, number[]>();
-  for (const row of rows) {
-    const before = sums.get(labelOf(row)) ?? values.map(() => 0);
-    sums.set(
-      labelOf(row),
-      values.map((value, at) => (before[at] ?? 0) + value(row)),
-    );
-  }
-  return [...sums].sort(([, [a = 0]], [, [b = 0]]) => b - a);
+interface Row {
+  readonly labels: readonly string[];
+  readonly values: readonly number[];
 }
 
-function tableOf(first: string, second: string, third: string, fourth: string, rows: readonly (readonly [label: string, sums: readonly number[]])[]): string[] {
-  if (rows.length === 0) return [];
-  const all = [[first, second, third, fourth].filter(Boolean), ...rows.map(([label, sums]) => [...label.split("\t"), ...sums.map(String)])];
-  const widths = (all[0] ?? []).map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
+/** The sums of the rows that have the same labels, the largest first; no lines without rows. */
+function tableOf(head: readonly string[], rows: readonly Row[]): string[] {
+  const sums = new Map<string, Row>();
+  for (const { labels, values } of rows) {
+    const before = sums.get(labels.join("\t"))?.values;
+    sums.set(labels.join("\t"), { labels, values: values.map((value, at) => value + (before?.[at] ?? 0)) });
+  }
+  if (sums.size === 0) return [];
+  const sorted = [...sums.values()].sort(({ values: [a = 0] }, { values: [b = 0] }) => b - a);
+  const all = [head, ...sorted.map(({ labels, values }) => [...labels, ...values.map(String)])];
+  const widths = head.map((_, at) => Math.max(...all.map((row) => row[at]?.length ?? 0)));
   return ["", ...all.map((row) => row.map((cell, at) => (at < 2 ? cell.padEnd(widths[at] ?? 0) : cell.padStart(widths[at] ?? 0))).join("  "))];
 }
