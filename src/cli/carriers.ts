@@ -100,16 +100,10 @@ export function readCarrier(name: string, env: Environment): CarrierSettings {
  * optional.
  */
 export const carrierUsage: string = [...carriers]
-  .map(
-    ([
-      name,
-      {
-        variables: { needs, needsOneOf = {}, may },
-      },
-    ]) => {
-      const either = Object.values(needsOneOf).join("|");
-      const words = [...Object.values(needs), ...(either === "" ? [] : [either]), ...Object.values(may).map((variable) => `[${variable}]`)];
-      return `  ${name.padEnd(16)}${words.join(", ")}`;
-    },
-  )
+  .map(([name, { variables }]) => {
+    const { needs, needsOneOf = {}, may } = variables;
+    const either = Object.values(needsOneOf).join("|");
+    const words = [...Object.values(needs), ...(either === "" ? [] : [either]), ...Object.values(may).map((variable) => `[${variable}]`)];
+    return `  ${name.padEnd(16)}${words.join(", ")}`;
+  })
   .join("\n");
