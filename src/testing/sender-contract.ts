@@ -39,8 +39,6 @@ export interface SenderSubject {
   open(behaviour: CarrierBehaviour): Promise<SenderBench>;
 }
 
-const everyBehaviour: readonly CarrierBehaviour[] = ["accepts", "refuses", "throttles", "fails", "garbles", "withholds", "cuts", "unreachable"];
-
 /** The required outcome for each behaviour. */
 const due: Readonly<Record<CarrierBehaviour, { readonly outcome: SendOutcome["outcome"]; readonly sentence: string }>> = {
   accepts: { outcome: "accepted", sentence: "a message that the carrier accepts is accepted" },
@@ -63,7 +61,7 @@ const due: Readonly<Record<CarrierBehaviour, { readonly outcome: SendOutcome["ou
 export function senderContract(
   options: { readonly behaviours?: readonly CarrierBehaviour[]; readonly crowd?: number; readonly patience?: number } = {},
 ): readonly ContractCase<SenderSubject>[] {
-  const behaviours = options.behaviours ?? everyBehaviour;
+  const behaviours = options.behaviours ?? (Object.keys(due) as CarrierBehaviour[]);
   const crowd = options.crowd ?? 50;
   if (!Number.isInteger(crowd) || crowd < 2) throw new Error(`senderContract: crowd must be an integer of 2 or more, got ${String(crowd)}.`);
   const patience = (options.patience ?? 10) * 1000;
@@ -120,10 +118,8 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
         ] as const) {
           const outcome = await inTime(send(sender, message), patience);
           ensureOutcome(outcome, message);
-          ensure(
-            expected.some((word) => word === outcome.outcome),
-            `the outcome: expected ${expected.join(" or ")}, got ${JSON.stringify(outcome)}`,
-          );
+          const isExpected = expected.some((word) => word === outcome.outcome);
+          ensure(isExpected, `the outcome: expected ${expected.join(" or ")}, got ${JSON.stringify(outcome)}`);
         }
       },
     [`accepts: of ${crowd} concurrent messages each arrives once, under its own id`]: async ({ sender, received }) => {
@@ -134,10 +130,8 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
       ensure(new Set(ids).size === ids.length, "two messages got the same id");
       for (const message of messages) {
         const arrived = received().filter((other) => other.to === message.to);
-        ensure(
-          arrived.length === 1 && arrived[0]?.text === shownBy(sender, message),
-          `a message must arrive once with its own text, it came ${arrived.length} times`,
-        );
+        const isOwn = arrived.length === 1 && arrived[0]?.text === shownBy(sender, message);
+        ensure(isOwn, `a message must arrive once with its own text, it came ${arrived.length} times`);
       }
     },
     "accepts: a message that times out before it starts has a true outcome: rejected only if it was not handed over, accepted only if it was": async ({
@@ -213,11 +207,8 @@ function newMessage(fields: Partial<CodeMessage> = {}): CodeMessage {
 
 /** Fails unless the outcome has a valid form and its reason contains neither the code nor the number. */
 function ensureOutcome(outcome: SendOutcome, message: CodeMessage): void {
-  const words: unknown[] = ["accepted", "rejected", "unknown"];
-  ensure(
-    typeof outcome === "object" && outcome !== null && words.includes(outcome.outcome),
-    `send must return an outcome, it returned ${JSON.stringify(outcome)}`,
-  );
+  const isOutcome = typeof outcome === "object" && outcome !== null && ["accepted", "rejected", "unknown"].includes(outcome.outcome);
+  ensure(isOutcome, `send must return an outcome, it returned ${JSON.stringify(outcome)}`);
   const said = "reason" in outcome ? outcome.reason : undefined;
   ensure(said === undefined || typeof said === "string", "a reason must be a string");
   ensure(!said?.includes(message.code), "a reason contains the code");

@@ -11,12 +11,8 @@ export const deleteCases: StoreCases = {
     const twin = await write(store, newRecord({ now, id: record.id }), null);
     for (const name of [window, kept]) await fill(store, name, 3, { now, limit: 9 });
     await granted(store, [member(list, { now }), member(`${list}+`, { now }), weight(sum, 5, { now }), weight(kept, 7, { now })], [1, 1, 5, 7], "more");
-    await granted(
-      store,
-      [member(sum, { now, limit: 9 }), weight(window, 4, { now })],
-      [1, 4],
-      "a window with the name of a sum, and a sum with that of a window",
-    );
+    const crossed = [member(sum, { now, limit: 9 }), weight(window, 4, { now })];
+    await granted(store, crossed, [1, 4], "a window with the name of a sum, and a sum with that of a window");
     for (const key of [value, kept]) await store.put(key, "value", expiry());
 
     await store.delete({ records: [record, foreign], windows: [window, list], sums: [partsOf(sum)], values: [value] });

@@ -78,11 +78,8 @@ export const leaseCases: StoreCases = {
       ensure(some.length <= 5, `a limit of 5: expected at most 5, got ${some.length}`);
       order.push(...some.filter((record) => record.customer === customer).map((record) => Number(record.data)));
     }
-    same(
-      order,
-      offsets.map((_, i) => i),
-      "the wake times in the order handed out, five at a time",
-    );
+    const inOrder = offsets.map((_, i) => i);
+    same(order, inOrder, "the wake times in the order handed out, five at a time");
     same(await ids(store, customer, at + 100), [], "what is left");
   }),
   "lease: returns records of all customers": async (store) => {

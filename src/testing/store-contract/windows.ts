@@ -54,13 +54,8 @@ export const windowCases: StoreCases = {
     await granted(store, [{ ...inside, window: other, limit: 1 }, inside], [1, 3], "the same member with a second window");
     await refused(store, [member(full, { limit: 3, now: now + 1 })], 0, 3, "a fourth member");
     await refused(store, [{ ...inside, limit: 2 }], 0, 2, "the member, where two others are too many");
-    await refused(
-      store,
-      [{ ...inside, now: now + 2 * minute, since: now + 1, limit: 1 }],
-      0,
-      1,
-      "the member, which no longer counts, with another in its place",
-    );
+    const later = { ...inside, now: now + 2 * minute, since: now + 1, limit: 1 };
+    await refused(store, [later], 0, 1, "the member, which no longer counts, with another in its place");
     await holds(store, full, now - minute, 3, "the full window");
   },
   "window: members at `since` or before do not count": async (store) => {
