@@ -110,7 +110,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
   };
 
   /** Turns the errors of an authentic request into statuses. */
-  const attempt = async <T>(template: string, work: () => Promise<T>, isRead = false): Promise<T | Failure> => {
+  const attempt = async <T>(template: string, work: () => Promise<T>, isRead = false): Promise<T | Outcome> => {
     try {
       return await work();
     } catch (error) {
@@ -146,13 +146,6 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
     clock: http.clock,
     warn: (message) => http.warn(message),
   };
-}
-
-/** Why an authentic request led to nothing. */
-interface Failure {
-  readonly status: "malformed" | "unavailable" | "failed";
-  readonly detail?: string;
-  readonly isRead?: boolean;
 }
 
 /** What a request to send asks for. */

@@ -34,8 +34,11 @@ function anySame(given: readonly string[], expected: readonly string[]): boolean
 /** One secret, or several for rotation. */
 export type Secrets = string | readonly string[];
 
-interface TokenOptions {
+/** How a server sends a fixed token. */
+export interface TokenOptions {
+  /** Sent alone, as `Bearer <token>`, or as the password of `Basic`. Several during a rotation. */
   readonly token: Secrets;
+  /** The header that holds it. Default `authorization`. */
   readonly header?: string | undefined;
 }
 

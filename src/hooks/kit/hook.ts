@@ -4,7 +4,7 @@ import { DeliverRequest as Fields } from "../../contract/delivery.js";
 import type { ConfirmRequest, DeliverRequest } from "../../contract/direct.js";
 import type { HttpResponse } from "../../http/message.js";
 import type { Outcome } from "./answer.js";
-import { type Authenticate, byToken, type Secrets } from "./authentic.js";
+import { type Authenticate, byToken, type TokenOptions } from "./authentic.js";
 import { optionError } from "./option-error.js";
 import { textOf, toNumber } from "./read.js";
 
@@ -28,12 +28,7 @@ export interface HookOptions {
 }
 
 /** Options of hooks whose server sends a fixed token. */
-export interface TokenHookOptions extends HookOptions {
-  /** Sent alone, as `Bearer <token>`, or as the password of `Basic`. Several during a rotation. */
-  readonly token: Secrets;
-  /** The header that holds it. Default `authorization`. */
-  readonly header?: string | undefined;
-}
+export interface TokenHookOptions extends HookOptions, TokenOptions {}
 
 /** What a hook finds in a request, as the server sent it. The kit normalises each field, or omits it. */
 export interface Message {
@@ -130,15 +125,12 @@ export function makeTokenHook(owner: string, options: TokenHookOptions, { readCo
 export function toDeliver(message: Message, { customer_uuid, conversion, ip, within, expiresIn }: HookOptions): DeliverRequest | undefined {
   const [phone_number, code, text] = [toNumber(message.phone_number), textOf(message.code), textOf(message.text)];
   if (phone_number === undefined || (code === undefined && text === undefined)) return undefined;
+  const purpose = textOf(message.purpose);
   const seconds = Number(message.expires_in);
   return {
     ...{ customer_uuid, conversion, within, phone_number, code },
     text: code === undefined ? text : text?.includes(code) ? validOr(Fields.shape.text, text) : undefined,
-    purpose: textOf(
-      textOf(message.purpose)
-        ?.replace(/[^\w.:-]+/g, "-")
-        .slice(0, 64),
-    ),
+    purpose: textOf(purpose?.replace(/[^\w.:-]+/g, "-").slice(0, 64)),
     locale: validOr(Fields.shape.locale, message.locale),
     ip: ip === "trust" ? validOr(Fields.shape.ip, message.ip) : undefined,
     correlation_id: validOr(Fields.shape.correlation_id, message.user_id),
