@@ -26,8 +26,9 @@ export class WireError extends Error {
 }
 
 /** One request to a route, after its caller was authenticated. */
-export interface WireCall<Caller> {
-  readonly caller: Caller;
+export interface WireCall {
+  /** The UUID of the customer that calls. */
+  readonly caller: string;
   /** As asked, without a prefix of the host. */
   readonly path: string;
   /** The path parameters by name, percent-decoded; a `+` stays. */
@@ -42,10 +43,10 @@ export interface WireCall<Caller> {
   form(): Promise<URLSearchParams>;
 }
 
-export type WireRoute<Caller> = (call: WireCall<Caller>) => HttpResponse | Promise<HttpResponse>;
+export type WireRoute = (call: WireCall) => HttpResponse | Promise<HttpResponse>;
 
 /** What makes a wire: its routes, and how it authenticates and words its errors. */
-export interface Wire<Caller> {
+export interface Wire {
   /** The start of its paths, for example `/v2`. */
   readonly root: string;
   /** Further starts of its paths. Default: none. */
@@ -54,11 +55,11 @@ export interface Wire<Caller> {
    * Routes by path and method. A segment in braces is a parameter. The first path that matches wins; one trailing slash
    * is allowed.
    */
-  readonly routes: Readonly<Record<string, Readonly<Record<string, WireRoute<Caller>>>>>;
+  readonly routes: Readonly<Record<string, Readonly<Record<string, WireRoute>>>>;
   /** Returns the message of a 404. */
   unknownPath(path: string): string;
-  /** Returns the caller, before the body is read. Throws `WireError` or `VerifierError`. */
-  authenticate(request: HttpRequest): Promise<Caller>;
+  /** Returns the UUID of the customer that calls, before the body is read. Throws `WireError` or `VerifierError`. */
+  authenticate(request: HttpRequest): Promise<string>;
   /** Translates an error of the verifier, or a 404, 405, 408 or 413 of the kit. */
   translate(error: VerifierError, request: HttpRequest): WireError;
   /** Returns the body of an error response. */
@@ -71,7 +72,7 @@ export interface Wire<Caller> {
  * Makes the handler of a wire: route (404), method (405), caller, then the route. Never rejects. `http`: the verifier's
  * own handler; nothing of it is called before the first request, so that a lazy verifier is not created.
  */
-export function wireHandler<Caller>(http: Pick<HttpHandler, "clock" | "warn" | "unmountable">, wire: Wire<Caller>): HttpHandler {
+export function wireHandler(http: Pick<HttpHandler, "clock" | "warn" | "unmountable">, wire: Wire): HttpHandler {
   const { root, roots } = wire;
   const { clock } = http;
   const routes = Object.entries(wire.routes).map(([path, methods]) => ({ path, methods, segments: path.split("/") }));

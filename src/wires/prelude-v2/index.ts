@@ -36,7 +36,7 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
   const { ambiguousLineType } = parseOptions(Options, options, "preludeV2");
   requireVerifier("preludeV2", verifier);
 
-  const create = async (call: WireCall<string>) => {
+  const create = async (call: WireCall) => {
     const body = await call.json();
     const request = parse(CreateRequest, body);
     const channel = wishOf(request.options, await verifier.channels());
@@ -45,7 +45,7 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
     return answer(200, { ...outcomeOf(started), ...metadata(correlationId), request_id: call.requestId });
   };
 
-  const check = async (call: WireCall<string>) => {
+  const check = async (call: WireCall) => {
     const body = await call.json();
     const { target, code } = parse(CheckRequest, body);
     const named = { customer_uuid: call.caller, phone_number: target.value, check_code: code };
@@ -55,10 +55,10 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
     return answer(200, { id: verificationId(id), status: checkStatuses[checked.status], ...metadata(correlation_id), request_id: call.requestId });
   };
 
-  const lookup = async ({ caller, params }: WireCall<string>) =>
+  const lookup = async ({ caller, params }: WireCall) =>
     answer(200, toLookup(await verifier.lookup({ customer_uuid: caller, phone_number: params.phone_number as string }).catch(inPath), ambiguousLineType));
 
-  return wireHandler<string>(verifier.http, {
+  return wireHandler(verifier.http, {
     root: "/v2",
     routes: {
       "/v2/verification": { POST: create },
@@ -88,7 +88,7 @@ const noVerification = (): { readonly authentication_uuid: string; readonly corr
 const metadata = (correlation_id: string | undefined) => (correlation_id === undefined ? {} : { metadata: { correlation_id } });
 
 /** Programs report to these calls in addition to their verifications; nothing is done. */
-const noted = ({ requestId }: WireCall<string>): HttpResponse => answer(200, { status: "success", request_id: requestId });
+const noted = ({ requestId }: WireCall): HttpResponse => answer(200, { status: "success", request_id: requestId });
 
 /** The channel that a request wishes for, if the service has it. Throws for a method or a list that it cannot serve. */
 function wishOf({ method, channels, preferred_channel }: NonNullable<CreateRequest["options"]> = {}, offered: readonly Channel[]): Channel | undefined {
@@ -124,7 +124,7 @@ function toStart({ target, metadata = {}, options = {}, signals = {} }: CreateRe
 }
 
 /** The SDKs send no idempotency key, but count the tries of a request. */
-function callOptions({ header }: WireCall<string>, body: unknown): VerificationOptions {
+function callOptions({ header }: WireCall, body: unknown): VerificationOptions {
   const tries = header("x-stainless-retry-count");
   return {
     scope: "prelude-v2",

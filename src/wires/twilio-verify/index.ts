@@ -51,11 +51,11 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
   requireVerifier("twilioVerify", verifier);
   const { verifications } = verifier;
 
-  const baseOf = ({ header }: WireCall<string>) => baseUrl ?? `https://${header("host") ?? "localhost"}`;
-  const ownService = (call: WireCall<string>) => serviceOf(call.caller, baseOf(call), { friendlyName, codeLength: codeLength ?? 6 });
+  const baseOf = ({ header }: WireCall) => baseUrl ?? `https://${header("host") ?? "localhost"}`;
+  const ownService = (call: WireCall) => serviceOf(call.caller, baseOf(call), { friendlyName, codeLength: codeLength ?? 6 });
   const now = () => new Date(verifier.http.clock.now()).toISOString();
 
-  const toVerification = (call: WireCall<string>, of: Shown, status: Verification["status"], updated?: string): Verification => {
+  const toVerification = (call: WireCall, of: Shown, status: Verification["status"], updated?: string): Verification => {
     const { authentication_uuid: id, created_at, phone_number, sends } = of;
     // The first message is sent when a verification starts.
     const tried: Shown["sends"] = sends[0]?.attempt === 1 ? sends : [{ attempt: 1, at: created_at }, ...sends];
@@ -72,7 +72,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
     };
   };
 
-  const create = async (call: WireCall<string>) => {
+  const create = async (call: WireCall) => {
     const { To, Channel, AppHash, DeviceIp, Locale } = parse(CreateRequest, await call.form());
     const isAuto = Channel === "auto" && autoChannel === "sms";
     const channel = isAuto ? undefined : channels.get(Channel);
@@ -91,7 +91,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
     return answer(201, toVerification(call, started, "pending"));
   };
 
-  const check = async (call: WireCall<string>) => {
+  const check = async (call: WireCall) => {
     const { Code, To, VerificationSid } = parse(CheckRequest, await call.form());
     if (VerificationSid === undefined && To === undefined) throw missingTarget();
     const target = VerificationSid === undefined ? { phone_number: To as string } : bySid(VerificationSid);
@@ -116,7 +116,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
   };
 
   /** Calls a function with the verification that the path names by its SID or number. It returns `undefined` for 404. */
-  const onVerification = (run: (target: Target, call: WireCall<string>) => Promise<Verification | undefined>) => async (call: WireCall<string>) => {
+  const onVerification = (run: (target: Target, call: WireCall) => Promise<Verification | undefined>) => async (call: WireCall) => {
     const { Service, Sid = "" } = call.params;
     const target = Sid.startsWith("+") ? { phone_number: Sid } : bySid(Sid);
     const found = target && (await run(target, call).catch(unknownNumber));
@@ -139,12 +139,12 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
     return canceled && toVerification(call, canceled, "canceled", now());
   });
 
-  const createService = async (call: WireCall<string>) => {
+  const createService = async (call: WireCall) => {
     parse(ServiceRequest, await call.form());
     return answer(201, ownService(call));
   };
 
-  const updateService = async (call: WireCall<string>) => {
+  const updateService = async (call: WireCall) => {
     const service = ownService(call);
     refuseChanges(service, fieldsOf(await call.form()));
     return answer(200, service);
@@ -152,14 +152,14 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
 
   /** The route of a service, which must be the caller's. */
   const inService =
-    (route: WireRoute<string>): WireRoute<string> =>
+    (route: WireRoute): WireRoute =>
     (call) => {
       const { Service = "" } = call.params;
       if (uuidOf("VA", Service) === call.caller) return route(call);
       throw notFound(call.path.replace(/^\/v2/, "").slice(0, 256), `The service of this account is ${sidOf("VA", call.caller)}.`);
     };
 
-  return wireHandler<string>(verifier.http, {
+  return wireHandler(verifier.http, {
     root: "/v2/Services",
     roots: ["/v2/Attempts", "/v2/Templates", "/v2/SafeList", "/v2/Forms"],
     routes: {
@@ -187,7 +187,7 @@ function bySid(sid: string): Target | undefined {
 
 type Shown = Pick<VerificationResult, "authentication_uuid" | "created_at" | "phone_number" | "sends">;
 
-const callOptions = ({ header }: WireCall<string>): VerificationOptions => ({ scope, idempotencyKey: header("idempotency-key") });
+const callOptions = ({ header }: WireCall): VerificationOptions => ({ scope, idempotencyKey: header("idempotency-key") });
 
 /** Verified and expired ones are gone. */
 const statuses: Readonly<Partial<Record<VerificationResult["status"], Verification["status"]>>> = {
