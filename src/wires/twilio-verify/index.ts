@@ -52,7 +52,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
   const { verifications } = verifier;
 
   const baseOf = ({ header }: WireCall) => baseUrl ?? `https://${header("host") ?? "localhost"}`;
-  const ownService = (call: WireCall) => serviceOf(call.caller, baseOf(call), { friendlyName, codeLength: codeLength ?? 6 });
+  const ownService = (call: WireCall) => serviceOf(call.caller, baseOf(call), friendlyName, codeLength ?? 6);
   const now = () => new Date(verifier.http.clock.now()).toISOString();
 
   const toVerification = (call: WireCall, of: Shown, status: Verification["status"], updated?: string): Verification => {

@@ -2,17 +2,11 @@ import { invalidParameter } from "./errors.js";
 import type { Service, ServiceList } from "./responses.js";
 import { sidOf } from "./sids.js";
 
-/** What the services of all customers have in common. */
-export interface ServiceSettings {
-  readonly friendlyName: string;
-  readonly codeLength: number;
-}
-
 const nothing = { rate_limits: "RateLimits", messaging_configurations: "MessagingConfigurations", entities: "Entities", webhooks: "Webhooks" };
 const links = { verifications: "Verifications", verification_checks: "VerificationCheck", ...nothing, access_tokens: "AccessTokens" };
 
 /** The one service of a customer. `base`: the address of `/v2`. */
-export function serviceOf(customer: string, base: string, { friendlyName, codeLength }: ServiceSettings): Service {
+export function serviceOf(customer: string, base: string, friendlyName: string, codeLength: number): Service {
   const sid = sidOf("VA", customer);
   const url = `${base}/v2/Services/${sid}`;
   return {
