@@ -14,10 +14,7 @@ export interface SendSettings {
 }
 
 /** The id by which receipts from the page find a message. */
-export function carrierIdOf({ authentication_uuid, attempt }: { readonly authentication_uuid: string; readonly attempt: number }): {
-  readonly messageId: string;
-  readonly idSpace: string;
-} {
+export function carrierIdOf({ authentication_uuid, attempt }: Pick<CodeMessage, "authentication_uuid" | "attempt">) {
   return { messageId: `${authentication_uuid}/${attempt}`, idSpace: "dev" };
 }
 

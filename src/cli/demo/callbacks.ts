@@ -4,15 +4,7 @@ import type { CallbackEvent } from "../../ports/events.js";
 import { readText } from "../read-text.js";
 
 /** The delivery result of a callback, as the history shows it. */
-export interface ShownCallback {
-  /** Milliseconds since the epoch. */
-  readonly at: number;
-  readonly authentication_uuid: string;
-  readonly sequence: number;
-  readonly status: string;
-  readonly outcome: CallbackEvent["outcome"];
-  /** Why it was not delivered. */
-  readonly reason?: string;
+export interface ShownCallback extends Pick<CallbackEvent, "at" | "authentication_uuid" | "sequence" | "status" | "outcome" | "reason"> {
   /** The callback's body, if it came to this demo with a valid signature. */
   readonly received?: object;
 }

@@ -1,3 +1,5 @@
+import type { Identity } from "../settings.js";
+
 /** Quotes a text for a POSIX shell. */
 export function shellQuoted(text: string): string {
   return `'${text.replaceAll("'", "'\\''")}'`;
@@ -7,11 +9,7 @@ export function shellQuoted(text: string): string {
  * A curl command for each route, to paste into a POSIX shell from top to bottom. The first stores the authentication's
  * UUID in `$AUTH`, which the next two use. The code in the third is wrong on purpose (`invalid`).
  */
-export function curls(
-  url: string,
-  session: { readonly customer_uuid: string; readonly api_key: string },
-): readonly { readonly title: string; readonly command: string }[] {
-  const { customer_uuid, api_key } = session;
+export function curls(url: string, { customer_uuid, api_key }: Pick<Identity, "customer_uuid" | "api_key">) {
   const key = `-H ${shellQuoted(`x-api-key: ${api_key}`)}`;
   const post = (path: string, data: string) => `curl -sS -w '\\n' ${shellQuoted(`${url}${path}`)} ${key} -H 'content-type: application/json' -d ${data}`;
   const kept = `'"$AUTH"'`;

@@ -1,16 +1,11 @@
+import type { CodeMessage } from "../../ports/sms-sender.js";
 import { type Feed, kept } from "./feed.js";
 
 /** Identifies a message. */
-export interface MessageName {
-  readonly authentication_uuid: string;
-  readonly attempt: number;
-}
+export type MessageName = Pick<CodeMessage, "authentication_uuid" | "attempt">;
 
 /** A message as the page's phone shows it. */
-export interface ShownMessage extends MessageName {
-  readonly to: string;
-  readonly text: string;
-  readonly code: string;
+export interface ShownMessage extends Pick<CodeMessage, "authentication_uuid" | "attempt" | "to" | "text" | "code"> {
   /** Only an accepted message has an id, and with it receipts. */
   readonly outcome: "accepted" | "unknown";
   /** Milliseconds since the epoch. */
