@@ -36,14 +36,11 @@ export function createReceiptHandler(messages: Messages): (request: HttpRequest)
         const error = new VerifierError("method_not_allowed", `This route accepts ${methods.join(" and ")} only.`);
         return answer(error.status, errorBody(error, docUrl), { allow: methods.join(", ") });
       }
-      const query = request.query ?? "";
+      const { method, path, query = "", header } = request;
       const target = readReceiptUrl(messages.keyring, query);
       if (target === "forged") throw notOurs();
       const body = await bodyOf(messages.clock, request, bodyLimit, (one) => exactBytes(one, bodyLimit, "receipts", "carriers"));
-      const reading = await source.read(
-        { method: request.method, url: `${receiptBase}${request.path}${query}`, header: request.header, body },
-        messages.clock.now(),
-      );
+      const reading = await source.read({ method, url: `${receiptBase}${path}${query}`, header, body }, messages.clock.now());
       return await settle(messages, source.provider, reading, target);
     } catch (error) {
       return toErrorResponse(messages.logger, docUrl, error);
