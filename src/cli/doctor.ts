@@ -32,10 +32,8 @@ export function readDoctorSettings(args: readonly string[], env: Environment) {
  * @returns The exit code: 1 if there is an error, else 0. Clients that the module opened are still open.
  */
 export async function runDoctor({ module, place, production, json }: DoctorSettings, { out, err }: DevOutput): Promise<number> {
-  const findings = await findingsOf(
-    production,
-    verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`), ["diagnose"]),
-  );
+  const warn = (line: string) => err(`phoneproof: ${line}\n`);
+  const findings = await findingsOf(production, verifierOf(module, place, warn, ["diagnose"]));
   const faults = findings.filter(({ level }) => level === "fault");
   const ok = faults.length === 0;
   if (json) out(`${JSON.stringify({ ok, findings })}\n`);

@@ -1,5 +1,5 @@
 import { setTimeout as sleep } from "node:timers/promises";
-import type { Ping, PingOptions } from "../../operations/ping.js";
+import type { Verifier } from "../../create-verifier.js";
 
 /**
  * The time limit for the store, and how long its result is reused: many probes cause one read in that time.
@@ -15,7 +15,7 @@ export type Health = ReturnType<typeof createHealth>;
  *
  * @param tell Called when the store stops responding and when it responds again. `fault`: its client's error message.
  */
-export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell: (ok: boolean, fault: string | undefined) => void) {
+export function createHealth(verifier: Pick<Verifier, "ping">, tell: (ok: boolean, fault: string | undefined) => void) {
   let leaving = false;
   let was = true;
   let last: { readonly fault: string | undefined; readonly until: number } | undefined;
@@ -24,7 +24,7 @@ export function createHealth(ping: (options: PingOptions) => Promise<Ping>, tell
   const ask = async () => {
     const done = new AbortController();
     const late = sleep(patience, `no response within ${patience / 1000} s`, { signal: done.signal, ref: false }).catch(() => undefined);
-    const said = ping({ brief: true }).then(({ ok, store }) => (ok ? undefined : (store.fault ?? "no answer")));
+    const said = verifier.ping({ brief: true }).then(({ ok, store }) => (ok ? undefined : (store.fault ?? "no answer")));
     const fault = await Promise.race([said, late]);
     done.abort();
     last = { fault, until: performance.now() + fresh };

@@ -65,10 +65,7 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
 async function prepare({ module, place, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void) {
   const verifier = await verifierOf(module, place, warn, ["http", "verifications", "ping", "receipts", "metricsHandler"]);
-  const health = createHealth(
-    (options) => verifier.ping(options),
-    (ok, fault) => tell({ type: "store", ok, ...(fault !== undefined && { fault }) }),
-  );
+  const health = createHealth(verifier, (ok, fault) => tell({ type: "store", ok, fault }));
   const listed = await hooksOf(module);
   const made = [...wires.map((name) => wireOf(name, verifier)), ...(listed.length > 0 ? [hooks(verifier, listed)] : [])];
   const server = limitedServer(serviceListener(verifier, made, health, tell));
