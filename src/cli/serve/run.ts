@@ -11,7 +11,7 @@ import { createHealth } from "./health.js";
 import { answerRefused } from "./refused.js";
 import { limitedServer, serviceListener } from "./server.js";
 import type { ServeSettings } from "./settings.js";
-import { wireOf } from "./wires.js";
+import { wires } from "./wires.js";
 
 /**
  * Serves the verifier that the module exports, until `stop`. Then `/healthz` returns 503, requests in progress are
@@ -63,11 +63,12 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
 }
 
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
-async function prepare({ module, place, wires, metricsPort }: ServeSettings, tell: (line: object) => void, warn: (line: string) => void) {
-  const verifier = await verifierOf(module, place, warn, ["http", "verifications", "ping", "receipts", "metricsHandler"]);
+async function prepare(settings: ServeSettings, tell: (line: object) => void, warn: (line: string) => void) {
+  const { module, metricsPort } = settings;
+  const verifier = await verifierOf(module, settings.place, warn, ["http", "verifications", "ping", "receipts", "metricsHandler"]);
   const health = createHealth(verifier, (ok, fault) => tell({ type: "store", ok, fault }));
   const listed = await hooksOf(module);
-  const made = [...wires.map((name) => wireOf(name, verifier)), ...(listed.length > 0 ? [hooks(verifier, listed)] : [])];
+  const made = [...settings.wires.map((name) => wires[name](verifier)), ...(listed.length > 0 ? [hooks(verifier, listed)] : [])];
   const server = limitedServer(serviceListener(verifier, made, health, tell));
   const connections = followConnections(server);
   answerRefused(server, connections, tell);

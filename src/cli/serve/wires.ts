@@ -3,15 +3,12 @@ import type { HttpHandler } from "../../http/message.js";
 import { preludeV2 } from "../../wires/prelude-v2/index.js";
 import { twilioVerify } from "../../wires/twilio-verify/index.js";
 
-const wires = {
+/** The wires that can be served alongside `/v1`. */
+export const wires = {
   "prelude-v2": preludeV2,
   "twilio-verify": twilioVerify,
 } as const satisfies Record<string, (verifier: Verifier) => HttpHandler>;
 
-/** A wire that can be served alongside `/v1`. */
 export type WireName = keyof typeof wires;
 
 export const wireNames = Object.keys(wires) as WireName[];
-
-/** Makes the handler of a wire. */
-export const wireOf = (name: WireName, verifier: Verifier): HttpHandler => wires[name](verifier);
