@@ -62,6 +62,5 @@ async function verifierOver(
     if (error.code === "account_invalid") return undefined;
     throw error;
   });
-  const policy = stored?.policy;
-  return createVerifier({ ...options, customers: [{ customer_uuid, keys: [generateApiKey().key], ...(policy !== undefined && { policy }) }] });
+  return createVerifier({ ...options, customers: [{ customer_uuid, keys: [generateApiKey().key], policy: stored?.policy }] });
 }
