@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { CodeMessage, SendContext, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import { aborted } from "./aborted.js";
 import type { CarrierSettings } from "./carriers.js";
 
 /** What `--fail` does to every message: rejected; sent with an unclear response; or sent without a response in time. */
@@ -71,8 +72,4 @@ function inWords(outcome: SendOutcome): string {
 /** Waits, but not after `stop`. */
 function pause(seconds: number, stop: AbortSignal): Promise<void> {
   return seconds === 0 ? Promise.resolve() : sleep(seconds * 1000, undefined, { signal: stop }).catch(() => undefined);
-}
-
-function aborted(stop: AbortSignal): Promise<void> {
-  return new Promise((resolve) => (stop.aborted ? resolve() : stop.addEventListener("abort", () => resolve(), { once: true })));
 }

@@ -3,6 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { nodeHandler } from "../../../adapters/http/node.js";
 import type { Verifier } from "../../create-verifier.js";
 import { hooks } from "../../hooks/index.js";
+import { aborted } from "../aborted.js";
 import { listen, listenError, urlOf } from "../listen.js";
 import { hooksOf, verifierOf } from "../module.js";
 import type { DevOutput } from "../start.js";
@@ -22,7 +23,7 @@ import { wires } from "./wires.js";
  */
 export async function runServe(settings: ServeSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   const tell = (fields: object) => out(`${JSON.stringify({ time: new Date().toISOString(), ...fields })}\n`);
-  const stopped = new Promise<undefined>((done) => stop.addEventListener("abort", () => done(undefined), { once: true }));
+  const stopped = aborted(stop);
   const fault = (error: unknown) => err(`phoneproof: ${(error as Error).message.replace(/^phoneproof: /, "")}\n`);
 
   let service: Awaited<ReturnType<typeof prepare>> | undefined;
@@ -55,7 +56,11 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
   // Unlike `AbortSignal.timeout`, this timer keeps the process alive.
   const timer = setTimeout(() => over.abort(), settings.grace * 1000);
   const cut_off = await main.connections.stop(over.signal);
-  const closed = await settled(verifier.close(), over.signal);
+  const closing = verifier.close().then(
+    () => "yes",
+    (error: unknown) => String((error as Error)?.message ?? error),
+  );
+  const closed = await Promise.race([aborted(over.signal).then(() => "timed out"), closing]);
   await metrics?.connections.stop(over.signal);
   clearTimeout(timer);
   tell({ type: "stopped", cut_off, ...(closed !== "yes" && { fault: `the verifier was not closed: ${closed}` }) });
@@ -85,18 +90,5 @@ function metricsListener(verifier: Verifier) {
 async function open(server: Server, host: string, port: number, option: string): Promise<number> {
   return listen(server, host, port).catch((error) => {
     throw listenError(error, host, port, option);
-  });
-}
-
-/** Returns `yes` once the work is done, or why it is not. */
-function settled(work: Promise<unknown>, deadline: AbortSignal): Promise<string> {
-  return new Promise((resolve) => {
-    const late = () => resolve("timed out");
-    work.then(
-      () => resolve("yes"),
-      (error: unknown) => resolve(String((error as Error)?.message ?? error)),
-    );
-    if (deadline.aborted) late();
-    deadline.addEventListener("abort", late, { once: true });
   });
 }
