@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verifier } from "../create-verifier.js";
+import { aborted } from "./aborted.js";
 import { integer, parse } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { verifierOf } from "./module.js";
@@ -42,7 +43,7 @@ export async function runWorker({ module, place, interval, once }: WorkerSetting
     err(`phoneproof: ${(error as Error).message}\n`);
     return 2;
   }
-  const stopped = new Promise<undefined>((done) => stop.addEventListener("abort", () => done(undefined)));
+  const stopped = aborted(stop);
   let code = 0;
   if (once) {
     const report = await Promise.race([stopped, verifier.flush().catch((error: Error) => void err(`phoneproof: the flush failed: ${error.message}\n`))]);

@@ -8,10 +8,22 @@ import { fileURLToPath } from "node:url";
 import { createClient } from "redis";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { redisStore } from "../../adapters/store/redis/index.js";
+import { readWorkerSettings, runWorker } from "../../src/cli/worker.js";
 import { createVerifier, type Verifier } from "../../src/create-verifier.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { type BuiltCommand, buildCommand, runCommand, spawnCommand } from "./demo.js";
+
+test("a signal that comes while the module is loaded ends the worker", async () => {
+  const folder = await mkdtemp(join(tmpdir(), "phoneproof-worker-"));
+  const module = join(folder, "verifier.mjs");
+  await writeFile(module, "export const verifier = { flush: async () => ({}), close: async () => {} };");
+  const printed: string[] = [];
+  const output = { out: () => {}, err: (text: string) => void printed.push(text) };
+  expect(await runWorker(readWorkerSettings([module], {}), output, AbortSignal.abort())).toBe(0);
+  expect(printed.at(-1)).toBe("phoneproof: stopping; waiting for the deliveries in progress.\n");
+  await rm(folder, { recursive: true });
+}, 10_000);
 
 let command: BuiltCommand;
 beforeAll(async () => {
