@@ -22,11 +22,9 @@ export function createHealth(verifier: Pick<Verifier, "ping">, tell: (ok: boolea
   let asking: Promise<void> | undefined;
 
   const ask = async () => {
-    const done = new AbortController();
-    const late = sleep(patience, `no response within ${patience / 1000} s`, { signal: done.signal, ref: false }).catch(() => undefined);
+    const late = sleep(patience, `no response within ${patience / 1000} s`, { ref: false });
     const said = verifier.ping({ brief: true }).then(({ ok, store }) => (ok ? undefined : (store.fault ?? "no answer")));
     const fault = await Promise.race([said, late]);
-    done.abort();
     last = { fault, until: performance.now() + fresh };
     if (was === (fault === undefined)) return;
     was = !was;
