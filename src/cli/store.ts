@@ -61,28 +61,22 @@ async function openData(data: DataSettings | undefined, warn: (line: string) => 
  * The URL may contain a password, which no driver includes in its errors.
  */
 async function openStore(settings: StoreSettings): Promise<OpenStore> {
-  const name = settings.by ?? "--store";
-  const explained = (error: unknown) => {
-    const { message, code } = error as { message?: string; code?: string };
-    return new Error(`${name}: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`);
-  };
-  let candidate: Candidate;
-  try {
-    const { driver, url, prefix } = settings;
-    candidate = await candidates[driver](url, prefix === undefined ? {} : { prefix }, "token" in settings ? settings.token : "");
-  } catch (error) {
-    throw error instanceof DriverMissing ? new Error(`${name} ${error.message}`) : explained(error);
-  }
+  const { by: name = "--store", driver, url, prefix } = settings;
+  let opened: Candidate | undefined;
   let timer: NodeJS.Timeout | undefined;
-  const late = new Promise<never>((_, reject) => {
-    timer = setTimeout(() => reject(candidate.error?.() ?? new Error(`no response within ${startTimeout / 1000} s`)), startTimeout);
-  });
   try {
+    const candidate = await candidates[driver](url, prefix === undefined ? {} : { prefix }, "token" in settings ? settings.token : "");
+    opened = candidate;
+    const late = new Promise<never>((_, reject) => {
+      timer = setTimeout(() => reject(candidate.error?.() ?? new Error(`no response within ${startTimeout / 1000} s`)), startTimeout);
+    });
     await Promise.race([candidate.probe(), late]);
     return candidate;
   } catch (error) {
-    await candidate.close();
-    throw explained(error);
+    await opened?.close();
+    if (error instanceof DriverMissing) throw new Error(`${name} ${error.message}`);
+    const { message, code } = error as { message?: string; code?: string };
+    throw new Error(`${name}: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`);
   } finally {
     clearTimeout(timer);
   }
