@@ -9,11 +9,6 @@ const plenty = 1_000;
 /** Length of these cases' leases. Milliseconds. */
 const span = 600_000;
 
-/** A time in 1970, before all other records of a shared store. */
-function early(): number {
-  return randomInt(1_000_000, 2_000_000_000);
-}
-
 /** Leases the due records of one customer. */
 async function leased(store: Store, customer: string, until: number, leaseUntil = until + span): Promise<StoredRecord[]> {
   return (await store.lease(until, plenty, leaseUntil)).filter((record) => record.customer === customer);
@@ -35,11 +30,11 @@ async function leavingNone(store: Store, customer: string, use: () => Promise<vo
   }
 }
 
-/** A case whose records belong to one customer, around one time in 1970. */
+/** A case whose records belong to one customer, around one time in 1970, before all other records of a shared store. */
 function leaseCase(run: (store: Store, peer: Store, customer: string, at: number) => Promise<void>): StoreCase {
   return (store, peer) => {
     const customer = randomUUID();
-    return leavingNone(store, customer, () => run(store, peer, customer, early()));
+    return leavingNone(store, customer, () => run(store, peer, customer, randomInt(1_000_000, 2_000_000_000)));
   };
 }
 
@@ -82,19 +77,15 @@ export const leaseCases: StoreCases = {
     same(order, inOrder, "the wake times in the order handed out, five at a time");
     same(await ids(store, customer, at + 100), [], "what is left");
   }),
-  "lease: returns records of all customers": async (store) => {
-    const [one, two] = [randomUUID(), randomUUID()];
-    const at = early();
-    const id = randomUUID();
-    await leavingNone(store, one, () =>
-      leavingNone(store, two, async () => {
-        await write(store, newRecord({ customer: one, id, wakeAt: at }), null);
-        await write(store, newRecord({ customer: two, id, wakeAt: at }), null);
-        const customers = (await store.lease(at, plenty, at + span)).filter((record) => record.id === id).map(({ customer }) => customer);
-        same(customers.sort(), [one, two].sort(), "the customers of the records with one id");
-      }),
-    );
-  },
+  "lease: returns records of all customers": leaseCase((store, _, one, at) => {
+    const [two, id] = [randomUUID(), randomUUID()];
+    return leavingNone(store, two, async () => {
+      await write(store, newRecord({ customer: one, id, wakeAt: at }), null);
+      await write(store, newRecord({ customer: two, id, wakeAt: at }), null);
+      const customers = (await store.lease(at, plenty, at + span)).filter((record) => record.id === id).map(({ customer }) => customer);
+      same(customers.sort(), [one, two].sort(), "the customers of the records with one id");
+    });
+  }),
   "lease: does not change tokens, data and end, so a caller that read the record before can write it": leaseCase(async (store, _, customer, at) => {
     const record = await write(store, newRecord({ customer, wakeAt: at, tokens: [randomUUID(), randomUUID()] }), null);
     const [found] = await leased(store, customer, at);
