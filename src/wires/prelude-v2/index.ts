@@ -2,7 +2,7 @@ import { randomUUID } from "node:crypto";
 import * as z from "zod";
 import type { Channel } from "../../contract/channel.js";
 import type { StartRequest } from "../../contract/direct.js";
-import type { LookupResponse as Facts, LineType } from "../../contract/lookup.js";
+import type { LookupResponse as Facts } from "../../contract/lookup.js";
 import type { StartResult, VerificationOptions } from "../../contract/verification.js";
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
@@ -12,6 +12,7 @@ import { parse as parseOptions } from "../../options/option-errors.js";
 import { answer, type WireCall, wireHandler } from "../kit/wire.js";
 import { refusal, tooMany, translated, unknownPath } from "./errors.js";
 import { verificationId } from "./ids.js";
+import { lineTypes } from "./line-types.js";
 import { CheckRequest, CreateRequest, deviceTypes, parse } from "./requests.js";
 import type { CheckResponse, CreateResponse, LookupResponse } from "./responses.js";
 
@@ -167,19 +168,6 @@ const checkStatuses = {
   without_attempt: "expired_or_not_found",
   not_found: "expired_or_not_found",
 } satisfies Record<string, CheckResponse["status"]>;
-
-const lineTypes: Readonly<Record<Exclude<LineType, "Unknown">, LookupResponse["line_type"]>> = {
-  FixedLine: "fixed_line",
-  Mobile: "mobile",
-  TollFree: "toll_free",
-  PremiumRate: "premium_rate",
-  SharedCost: "shared_cost",
-  Voip: "voip",
-  Pager: "pager",
-  VoiceMail: "voice_mail",
-  UniversalAccess: "universal_access",
-  Service: "service",
-};
 
 function toLookup({ line_type, carrier, mcc, mnc, number_ported, ...same }: Facts, ambiguous: LookupResponse["line_type"]): LookupResponse {
   const network = { carrier_name: carrier, mcc, mnc };

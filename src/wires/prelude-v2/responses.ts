@@ -1,6 +1,7 @@
 import * as z from "zod";
 import { channels } from "../../contract/channel.js";
 import { described } from "../../contract/fields.js";
+import { lineTypes } from "./line-types.js";
 
 const Id = described(z.string().regex(/^vrf_[0-7][0-9a-hjkmnp-tv-z]{25}$/), "Id of the verification.");
 const RequestId = described(z.string(), "The `x-request-id` of the request, or a random id.");
@@ -38,19 +39,7 @@ export type CheckResponse = z.infer<typeof CheckResponse>;
 export const LookupResponse = z.strictObject({
   phone_number: z.string(),
   country_code: described(z.string().length(2).optional(), "ISO 3166-1 alpha-2; absent for global ranges."),
-  line_type: z.enum([
-    "fixed_line",
-    "mobile",
-    "pager",
-    "premium_rate",
-    "service",
-    "shared_cost",
-    "toll_free",
-    "universal_access",
-    "unknown",
-    "voice_mail",
-    "voip",
-  ]),
+  line_type: z.enum(lineTypes),
   network_info: described(
     z.strictObject({ carrier_name: z.string().optional(), mcc: z.string().optional(), mnc: z.string().optional() }).optional(),
     "Where a provider knows it.",
