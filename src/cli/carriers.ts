@@ -16,20 +16,13 @@ import type { SmsSender } from "../ports/sms-sender.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A carrier for `--sender`. */
-interface Carrier {
-  readonly variables: Variables;
-  /** Builds the sender from options that are all present. Throws a `TypeError` for invalid values. */
-  open(options: Readonly<Record<string, string>>): SmsSender;
-}
-
-/** The options come from the environment and are all strings; the sender checks them itself. */
+/** A carrier for `--sender`. The options come from the environment and are all strings; the sender checks them itself. */
 function carrier<Options>(
   variables: Variables,
   make: (options: Options) => SmsSender,
   shape: (options: Record<string, string>) => unknown = (options) => options,
-): Carrier {
-  return { variables, open: (options) => make(shape({ ...options }) as Options) };
+) {
+  return { variables, open: (options: Record<string, string>) => make(shape(options) as Options) };
 }
 
 /** A demo takes no receipts, so its calls cannot ask for a key. */
@@ -39,7 +32,7 @@ const asCall = ({ countries = "", ...options }: Record<string, string>) => ({
   pressKey: false,
 });
 
-const carriers: ReadonlyMap<string, Carrier> = new Map([
+const carriers = new Map([
   ["twilio", carrier(twilioVariables, twilioSender)],
   ["vonage", carrier(vonageVariables, vonageSender)],
   [
@@ -63,17 +56,13 @@ const carriers: ReadonlyMap<string, Carrier> = new Map([
   ["vonage-voice", carrier(vonageVoiceVariables, vonageVoiceSender, asCall)],
 ]);
 
-/** The carrier that `--sender` names. */
-export interface CarrierSettings {
-  readonly name: string;
-  readonly sender: SmsSender;
-}
+export type CarrierSettings = ReturnType<typeof readCarrier>;
 
 /**
  * Builds the sender that `--sender` names, from the environment. Throws a `TypeError` that names the option or the
  * invalid variables, but never their values.
  */
-export function readCarrier(name: string, env: Environment): CarrierSettings {
+export function readCarrier(name: string, env: Environment) {
   const found = carriers.get(name);
   if (found === undefined) throw new TypeError(`--sender takes one of ${[...carriers.keys()].join(", ")}`);
   const { needs, needsOneOf = {}, may } = found.variables;
