@@ -2,26 +2,19 @@ import type { ExplainedSend, Explanation } from "../../operations/explain.js";
 import type { RefusedRequests } from "../../operations/refusals.js";
 import { wordsOf } from "./rules.js";
 
-/** What is known of a number, for a support agent: as data, and in sentences. */
-export interface Report {
-  readonly phone_number: string;
-  /** Newest first. */
-  readonly authentications: readonly (Explanation & { readonly sentences: readonly string[] })[];
-  /** Requests that were rejected with an error, by code and hour, newest first. */
-  readonly refusals: readonly (RefusedRequests & { readonly sentences: readonly string[] })[];
-}
-
-/** `now`: milliseconds since the epoch. */
-export function reportOf(phone_number: string, history: readonly Explanation[], refusals: readonly RefusedRequests[], now: number): Report {
+/** What is known of a number, for a support agent: as data, and in sentences. `now`: milliseconds since the epoch. */
+export function reportOf(phone_number: string, history: readonly Explanation[], refusals: readonly RefusedRequests[], now: number) {
   return {
     phone_number,
+    /** Newest first. */
     authentications: history.map((one) => ({ ...one, sentences: sentencesOf(one, now) })),
+    /** Requests that were rejected with an error, by code and hour, newest first. */
     refusals: refusals.map((one) => ({ ...one, sentences: refusalSentences(one) })),
   };
 }
 
 /** The report as text. */
-export function textOf({ phone_number, authentications, refusals }: Report): string {
+export function textOf({ phone_number, authentications, refusals }: ReturnType<typeof reportOf>): string {
   if (authentications.length + refusals.length === 0)
     return [
       `Nothing is stored about ${phone_number}.`,
