@@ -5,9 +5,6 @@ import type { DevIdentity } from "../identity.js";
 /** The main country of each shared calling code. */
 const mainCountries: readonly string[] = ["US", "RU", "GB", "IT", "NO", "AU", "MA", "RE", "SH", "FI", "GP", "CW"];
 
-/** In seconds. Long enough to watch the countdown. */
-const hastyLifetime = 15;
-
 export type DevSession = ReturnType<typeof createSession>;
 
 /**
@@ -24,8 +21,8 @@ export function createSession(identity: DevIdentity, url: string, carrier?: stri
   return {
     customer_uuid,
     api_key,
-    /** A second customer, whose authentications expire after `lifetime` seconds. */
-    hasty: { ...hasty, lifetime: hastyLifetime },
+    /** A second customer, whose authentications expire after `lifetime` seconds: long enough to watch the countdown. */
+    hasty: { ...hasty, lifetime: 15 },
     /** A number that a spam rule flags. */
     spam_number: "+14155550100",
     /** Where the demo receives callbacks. */

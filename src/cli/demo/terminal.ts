@@ -1,26 +1,21 @@
 import { consoleSender } from "../../../adapters/sms/console.js";
-import type { SmsSender } from "../../ports/sms-sender.js";
 import type { Hint } from "../first-day.js";
 import type { ShownCallback } from "./callbacks.js";
 import type { Call } from "./calls.js";
 
 /** The demo's output in the terminal. */
-export interface Terminal {
-  /** Shows each message; a sender. */
-  readonly sms: SmsSender;
-  call(call: Call): void;
-  callback(callback: ShownCallback): void;
-  hint(hint: Hint): void;
-}
+export type Terminal = ReturnType<typeof wordsTerminal>;
 
 /** For people: messages in boxes, calls and callbacks on one line each. */
-export function wordsTerminal(out: (text: string) => void): Terminal {
+export function wordsTerminal(out: (text: string) => void) {
   const line = (...parts: readonly string[]) => out(`${new Date().toTimeString().slice(0, 8)}  ${parts.join("  ").replace(/\p{C}/gu, "?")}\n`);
   return {
+    /** Shows each message; a sender. */
     sms: consoleSender({ write: out }),
-    call: ({ method, path, status, answer, took }) => line(`${method} ${path}`, `${status} ${outcomeOf(answer)}`.trim(), `${took} ms`),
-    hint: ({ message }) => out(`Hint: ${message}\n`),
-    callback: ({ sequence, status, outcome, reason }) => line(`callback ${sequence}: ${status}`, outcome, ...(reason === undefined ? [] : [reason])),
+    call: ({ method, path, status, answer, took }: Call) => line(`${method} ${path}`, `${status} ${outcomeOf(answer)}`.trim(), `${took} ms`),
+    hint: ({ message }: Hint) => out(`Hint: ${message}\n`),
+    callback: ({ sequence, status, outcome, reason }: ShownCallback) =>
+      line(`callback ${sequence}: ${status}`, outcome, ...(reason === undefined ? [] : [reason])),
   };
 }
 
