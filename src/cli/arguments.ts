@@ -4,6 +4,16 @@ import { nearest } from "../options/nearest.js";
 type OptionsConfig = NonNullable<ParseArgsConfig["options"]>;
 type Parsed<Options extends OptionsConfig> = Pick<ReturnType<typeof parseArgs<{ options: Options; allowPositionals: true }>>, "values" | "positionals">;
 
+/** Options with a value, for `parse`. */
+export function valued<Name extends string>(...names: readonly Name[]) {
+  return Object.fromEntries(names.map((name) => [name, { type: "string" }])) as Record<Name, { readonly type: "string" }>;
+}
+
+/** Options without a value, for `parse`. */
+export function flags<Name extends string>(...names: readonly Name[]) {
+  return Object.fromEntries(names.map((name) => [name, { type: "boolean" }])) as Record<Name, { readonly type: "boolean" }>;
+}
+
 /** Reads the arguments after a command. Throws a `TypeError` that names the invalid one. `most`: how many positional arguments are allowed. */
 export function parse<Options extends OptionsConfig>(command: string, args: readonly string[], options: Options, most: number): Parsed<Options> {
   // Not strict: Node's errors are for programmers, and a negative number is a value.

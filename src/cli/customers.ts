@@ -1,6 +1,6 @@
 import type { CustomersOfStore } from "../access/customers/customers.js";
 import { createVerifier } from "../create-verifier.js";
-import { integer, parse } from "./arguments.js";
+import { flags, integer, parse, valued } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { quietOptions } from "./quiet.js";
 import { namesPlace, placeNames, readPlace, secretIn } from "./settings.js";
@@ -8,18 +8,12 @@ import type { DevOutput } from "./start.js";
 import { type OpenStore, openPlace } from "./store.js";
 
 const options = {
-  store: { type: "string" },
-  data: { type: "string" },
-  prefix: { type: "string" },
-  json: { type: "boolean" },
-  name: { type: "string" },
-  uuid: { type: "string" },
-  policy: { type: "string" },
-  "webhook-secrets": { type: "boolean" },
-  limit: { type: "string" },
-  after: { type: "string" },
-  overlap: { type: "string" },
-} as const;
+  ...valued("store", "data", "prefix"),
+  ...flags("json"),
+  ...valued("name", "uuid", "policy"),
+  ...flags("webhook-secrets"),
+  ...valued("limit", "after", "overlap"),
+};
 
 interface Action {
   /** The arguments after the action's name; those in brackets are optional. */

@@ -1,6 +1,6 @@
 import type { Verifier } from "../create-verifier.js";
 import type { Finding } from "../operations/diagnose.js";
-import { parse } from "./arguments.js";
+import { flags, parse, valued } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { verifierOf } from "./module.js";
 import { readPlace } from "./settings.js";
@@ -10,7 +10,7 @@ export type DoctorSettings = ReturnType<typeof readDoctorSettings>;
 
 /** Reads the arguments after `doctor`. Throws a `TypeError` that names the invalid one. */
 export function readDoctorSettings(args: readonly string[], env: Environment) {
-  const options = { data: { type: "string" }, store: { type: "string" }, development: { type: "boolean" }, json: { type: "boolean" } } as const;
+  const options = { ...valued("data", "store"), ...flags("development", "json") };
   const { values, positionals } = parse("doctor", args, options, 1);
   const [module] = positionals;
   if (!module) throw new TypeError("doctor needs the path of a module that exports your verifier: phoneproof doctor ./verifier.js");

@@ -1,5 +1,5 @@
 import { defaultPolicy } from "../domain/policy.js";
-import { integer, parse } from "./arguments.js";
+import { flags, integer, parse, valued } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
 import { type Failure, failures } from "./sender.js";
 
@@ -66,17 +66,10 @@ export interface Identity {
 }
 
 const options = {
-  port: { type: "string" },
-  host: { type: "string" },
-  store: { type: "string" },
-  data: { type: "string" },
-  json: { type: "boolean" },
-  lifetime: { type: "string" },
-  cooldown: { type: "string" },
-  sender: { type: "string" },
-  latency: { type: "string" },
-  fail: { type: "string" },
-} as const;
+  ...valued("port", "host", "store", "data"),
+  ...flags("json"),
+  ...valued("lifetime", "cooldown", "sender", "latency", "fail"),
+};
 
 const identity = {
   PHONEPROOF_DEV_CUSTOMER_UUID: { form: /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i, words: "a UUID" },

@@ -1,7 +1,7 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import type { Verifier } from "../create-verifier.js";
 import { aborted } from "./aborted.js";
-import { integer, parse } from "./arguments.js";
+import { flags, integer, parse, valued } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { verifierOf } from "./module.js";
 import { readPlace } from "./settings.js";
@@ -11,7 +11,7 @@ export type WorkerSettings = ReturnType<typeof readWorkerSettings>;
 
 /** Reads the arguments after `worker`. Throws a `TypeError` that names the invalid one. */
 export function readWorkerSettings(args: readonly string[], env: Environment) {
-  const options = { data: { type: "string" }, store: { type: "string" }, interval: { type: "string" }, once: { type: "boolean" } } as const;
+  const options = { ...valued("data", "store", "interval"), ...flags("once") };
   const { values, positionals } = parse("worker", args, options, 1);
   const [module] = positionals;
   if (!module) throw new TypeError("worker needs the path of a module that exports your verifier: phoneproof worker ./verifier.js");

@@ -1,6 +1,6 @@
 import { Uuid } from "../../contract/fields.js";
 import { e164 } from "../../domain/phone-number.js";
-import { integer, parse } from "../arguments.js";
+import { flags, integer, parse, valued } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { readPlace, secretIn } from "../settings.js";
 
@@ -12,15 +12,7 @@ export const defaultDays = 7;
 
 export const notANumber = "this is not a valid number in international form, for example +33612345678";
 
-const options = {
-  customer: { type: "string" },
-  store: { type: "string" },
-  data: { type: "string" },
-  prefix: { type: "string" },
-  days: { type: "string" },
-  yes: { type: "boolean" },
-  json: { type: "boolean" },
-} as const;
+const options = { ...valued("customer", "store", "data", "prefix", "days"), ...flags("yes", "json") };
 
 export type OperatorSettings = ReturnType<typeof readOperatorSettings>;
 

@@ -1,4 +1,4 @@
-import { integer, parse } from "../arguments.js";
+import { integer, parse, valued } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { readPlace } from "../settings.js";
 import { type WireName, wireNames } from "./wires.js";
@@ -10,16 +10,7 @@ export const defaultDrain = 0;
 /** In seconds. Kubernetes, Heroku and ECS kill the process 30 s after the signal. */
 export const defaultGrace = 25;
 
-const options = {
-  port: { type: "string" },
-  host: { type: "string" },
-  data: { type: "string" },
-  wires: { type: "string" },
-  store: { type: "string" },
-  "metrics-port": { type: "string" },
-  drain: { type: "string" },
-  grace: { type: "string" },
-} as const;
+const options = valued("port", "host", "data", "wires", "store", "metrics-port", "drain", "grace");
 
 export type ServeSettings = ReturnType<typeof readServeSettings>;
 
