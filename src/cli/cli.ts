@@ -1,4 +1,5 @@
 #!/usr/bin/env node
+import { constants } from "node:os";
 import { version } from "../../package.json";
 import { readCommand } from "./command.js";
 import { runCustomers } from "./customers.js";
@@ -34,12 +35,9 @@ if (command.kind === "help") {
   exit(await runWorker(command.settings, { out, err }, stopping.signal));
 } else if (command.kind === "serve") {
   const stopping = new AbortController();
-  for (const [signal, number] of [
-    ["SIGINT", 2],
-    ["SIGTERM", 15],
-  ] as const) {
+  for (const signal of ["SIGINT", "SIGTERM"] as const) {
     // The exit code of a process ended by the signal. The first process of a container has no default handler for it.
-    process.on(signal, () => (stopping.signal.aborted ? process.exit(128 + number) : stopping.abort()));
+    process.on(signal, () => (stopping.signal.aborted ? process.exit(128 + constants.signals[signal]) : stopping.abort()));
   }
   // If the reader of the log exits, the service continues.
   process.stdout.on("error", () => undefined);
