@@ -38,7 +38,6 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
   const { unknownRoutes = "answer" } = options;
   if (unknownRoutes !== "answer" && unknownRoutes !== "next")
     throw optionError("expressHandlers", "unknownRoutes", 'must be "answer" or "next"', "Omit it for 404 responses.");
-  const passUnknown = unknownRoutes === "next";
 
   /** `error`: of what ran before us, such as the host's body parser. */
   function answer(request: ExpressRequest, response: NodeResponse, next: ExpressNext, error?: unknown) {
@@ -49,7 +48,7 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
     if (body === undefined) return next(error);
     handler
       .handle(toHttpRequest(request, path, body))
-      .then((answered) => (passUnknown && answered.status === 404 ? next(error) : writeResponse(handler, request, response, answered)))
+      .then((answered) => (unknownRoutes === "next" && answered.status === 404 ? next(error) : writeResponse(handler, request, response, answered)))
       .catch(next);
   }
 
