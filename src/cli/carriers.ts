@@ -16,7 +16,7 @@ import type { SmsSender } from "../ports/sms-sender.js";
 
 export type Environment = Readonly<Record<string, string | undefined>>;
 
-/** A carrier for `--sender`. The options come from the environment and are all strings; the sender checks them itself. */
+/** A carrier for `--sender`. Its options, from the environment, are all strings; the sender checks them itself. */
 function carrier<Options>(
   variables: Variables,
   make: (options: Options) => SmsSender,

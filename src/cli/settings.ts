@@ -51,7 +51,7 @@ export function namesPlace(given: { readonly store?: string | undefined; readonl
 
 export const placeNames = `${storeVariable} or ${dataVariable} in the environment, or --store or --data`;
 
-/** The secret of the verifier, with its previous one if that is set. */
+/** The verifier's secret, or the current and the previous one while it is rotated. `undefined`: it is not set. */
 export function secretIn(env: Environment) {
   const { PHONEPROOF_SECRET: secret, PHONEPROOF_SECRET_PREVIOUS: previous } = env;
   if (!secret) return undefined;

@@ -29,8 +29,8 @@ export function createMessages(feed: Feed) {
       feed.tell("message", keyOf(message), message);
     },
     /**
-     * Whether a receipt for this message may come. `unknown`: the message is not stored. `settled`: it has a receipt, or
-     * cannot have one.
+     * Whether a receipt for this message may come. `unknown`: the message is not stored. `settled`: it has a receipt,
+     * or cannot have one.
      */
     awaits(name: MessageName): "yes" | "unknown" | "settled" {
       const message = messages.get(keyOf(name));

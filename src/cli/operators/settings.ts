@@ -43,7 +43,7 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
     number,
     /** Path of the module that exports the verifier. `undefined`: one is made of `place`, `secret` and `pepper`. */
     module,
-    /** The UUID of the customer. `undefined`: the verifier has no customers, or the file of `phoneproof dev` names it. */
+    /** Its UUID. `undefined`: the verifier has no customers, or the file of `phoneproof dev` names the customer. */
     customer,
     /** `undefined`: in memory. */
     place: place && { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },

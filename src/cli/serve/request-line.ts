@@ -43,7 +43,7 @@ export function followRequest(
 /** A trailing slash is ignored, as in all paths. */
 export const isHealth = (path: string): boolean => /^\/healthz\/?$/.test(path);
 
-/** As in the OpenAPI document, for example `/v1/lookup/{phone_number}`, or as the wire names it; `none`: no such route. */
+/** As in the OpenAPI document, for example `/v1/lookup/{phone_number}`, or as the wire names it; else `none`. */
 function templateOf(path: string, wires: readonly HttpHandler[]): string {
   if (isHealth(path)) return "/healthz";
   if (/^\/receipts\/[^/]+\/?$/.test(path)) return "/receipts/{provider}";
