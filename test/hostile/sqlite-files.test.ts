@@ -4,6 +4,7 @@ import { basename, join, relative } from "node:path";
 import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
+import { isInstalled } from "../support/programs.js";
 import { ending, eventually, type Service, sender, tallied } from "./kit.js";
 import { changes, handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
 
@@ -226,14 +227,7 @@ describe("stores that share what they write to", () => {
 });
 
 describe("a copy for a backup", () => {
-  const hasShell = (() => {
-    try {
-      execFileSync("sqlite3", ["--version"], { stdio: "ignore" });
-      return true;
-    } catch {
-      return false;
-    }
-  })();
+  const hasShell = isInstalled("sqlite3", "sqlite3", "the backup of an SQLite file");
 
   it.runIf(hasShell)(
     "made by the command of the page while creates go on: they are served, and all that came before it is in the copy (docs/stores.md)",
