@@ -25,7 +25,7 @@ const config: KnipConfig = {
     bench: { entry: ["*.{ts,js}"], ignoreDependencies: ["chart.js"] },
   },
   ignore: ["test/package/declarations/**"],
-  ignoreBinaries: ["attw", "biome", "knip", "openssl", "perl", "playwright", "prlimit", "prometheus", "publint", "sqlite3", "vitepress"],
+  ignoreBinaries: ["attw", "biome", "knip", "openssl", "perl", "playwright", "prlimit", "prometheus", "publint", "vitepress"],
   ignoreExportsUsedInFile: true,
   ignoreWorkspaces: ["test/frameworks", "tools/check"],
 };
