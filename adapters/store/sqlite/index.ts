@@ -96,7 +96,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     const { connection, write, requireFile } = await opened();
     requireFile();
     const result = await write(() => work(connection), canWait);
-    if (performance.now() >= truncateAt) await truncate();
+    if (performance.now() >= truncateAt) void truncate().catch(() => undefined);
     return result;
   }
 
