@@ -472,52 +472,52 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { viewport: phone },
     ));
 
-  test.each((["light", "dark"] as const).flatMap((colorScheme) => [390, 1280].map((width) => [colorScheme, width] as const)))(
-    "axe finds no error in the %s page at %i px, in any state",
-    async (colorScheme, width) => {
-      await onPage(
-        async (page, demo) => {
-          await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
-          const faults = async (state: string) => {
-            await page.evaluate(await axe);
-            const { violations } = (await page.evaluate("axe.run()")) as { violations: { id: string; nodes: { html: string }[] }[] };
-            expect(
-              violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`),
-              state,
-            ).toEqual([]);
-          };
-          await faults("at the start");
-          await page.getByText("More options").click();
-          await page.getByRole("button", { name: "Expires in 15 s" }).click();
-          await number(page).fill("12");
-          await press(page, "Send code");
-          await expect.poll(() => page.locator("#phone_number-error").innerText()).not.toBe("");
-          await faults("a fault at its field");
-          await page.getByRole("button", { name: "Expires in 15 s" }).click();
-          const sms = await create(page, demo);
-          await lookup(page).fill("+33612345678");
-          await press(page, "Look up");
-          await page.getByText("FR · France").waitFor();
-          await unfold(page);
-          await page.locator("#calls pre").first().waitFor();
-          await faults("everything unfolded");
-          for (let wrong = 1; wrong <= 5; wrong++) {
-            await code(page).fill(wrongFor(sms.code));
-            await press(page, "Check code");
-            await page.getByText(`${wrong} of 5`, { exact: true }).waitFor();
-          }
-          await faults("locked");
-          await page.getByRole("button", { name: "Start a new verification" }).click();
-          const next = await create(page, demo);
-          await code(page).fill(next.code);
+  test.each([
+    ["light", 1280],
+    ["dark", 390],
+  ] as const)("axe finds no error in the %s page at %i px, in any state", async (colorScheme, width) => {
+    await onPage(
+      async (page, demo) => {
+        await page.emulateMedia({ colorScheme, reducedMotion: "reduce" });
+        const faults = async (state: string) => {
+          await page.evaluate(await axe);
+          const { violations } = (await page.evaluate("axe.run()")) as { violations: { id: string; nodes: { html: string }[] }[] };
+          expect(
+            violations.map(({ id, nodes }) => `${id}: ${nodes.map(({ html }) => html).join(" ")}`),
+            state,
+          ).toEqual([]);
+        };
+        await faults("at the start");
+        await page.getByText("More options").click();
+        await page.getByRole("button", { name: "Expires in 15 s" }).click();
+        await number(page).fill("12");
+        await press(page, "Send code");
+        await expect.poll(() => page.locator("#phone_number-error").innerText()).not.toBe("");
+        await faults("a fault at its field");
+        await page.getByRole("button", { name: "Expires in 15 s" }).click();
+        const sms = await create(page, demo);
+        await lookup(page).fill("+33612345678");
+        await press(page, "Look up");
+        await page.getByText("FR · France").waitFor();
+        await unfold(page);
+        await page.locator("#calls pre").first().waitFor();
+        await faults("everything unfolded");
+        for (let wrong = 1; wrong <= 5; wrong++) {
+          await code(page).fill(wrongFor(sms.code));
           await press(page, "Check code");
-          await status(page, "valid");
-          await faults("verified");
-        },
-        { viewport: { width, height: 900 } },
-      );
-    },
-  );
+          await page.getByText(`${wrong} of 5`, { exact: true }).waitFor();
+        }
+        await faults("locked");
+        await page.getByRole("button", { name: "Start a new verification" }).click();
+        const next = await create(page, demo);
+        await code(page).fill(next.code);
+        await press(page, "Check code");
+        await status(page, "valid");
+        await faults("verified");
+      },
+      { viewport: { width, height: 900 } },
+    );
+  });
 
   test("the keyboard alone goes through everything, and every stop is visible", () =>
     onPage(async (page, demo) => {

@@ -14,7 +14,7 @@ const scenario = (seed: number): Scenario => ({
   conversion: (route, country, send) => (country === "US" ? 0.5 : route === "B" && country === "DE" && send > from && send <= healed ? 0.6 : 0.9),
 });
 
-const seeds = Array.from({ length: 10 }, (_, i) => i + 1);
+const seeds = Array.from({ length: 5 }, (_, i) => i + 1);
 
 /** Messages after `start` until, of the newest 50, the route had less than half its fair third. */
 function movedAfter({ records }: Run, country: string, route: string, start: number): number {
@@ -92,7 +92,7 @@ it("of three carriers, one that falls to 60 % in one country loses its traffic t
     // With an even split it would be 80 %.
     expect(row.conversion).toBeGreaterThan(0.84);
   }
-  expect(rows.filter(({ after }) => after > 0.28).length).toBeGreaterThanOrEqual(9);
+  expect(rows.filter(({ after }) => after > 0.28).length).toBeGreaterThanOrEqual(4);
   for (const { after } of rows) expect(after).toBeGreaterThan(0.2);
   expect(median(rows.map(({ back }) => back))).toBeLessThanOrEqual(700);
   // The other countries, one where everything converts and one where half does.
@@ -100,12 +100,12 @@ it("of three carriers, one that falls to 60 % in one country loses its traffic t
     expect(elsewhere[0]).toBeGreaterThan(0.2);
     expect(elsewhere[1]).toBeLessThan(0.47);
   }
-  expect(rows.reduce((sum, { falseAlarms }) => sum + falseAlarms, 0)).toBeLessThanOrEqual(5);
+  expect(rows.reduce((sum, { falseAlarms }) => sum + falseAlarms, 0)).toBeLessThanOrEqual(3);
 });
 
 it("four processes that share a store find out as fast as one, wherever the codes are checked", async () => {
   const rows = [];
-  for (const seed of seeds.slice(0, 5)) {
+  for (const seed of seeds.slice(0, 3)) {
     const four: Scenario = { ...scenario(seed), processes: 4, countries: ["DE"] };
     const [shared, alone] = [await simulate({ ...four, store: tallyStore() }), await simulate(four)];
     rows.push({

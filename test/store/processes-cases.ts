@@ -107,7 +107,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
     it("4 × 250 starts: one verification, one message within the cool-down; 4 × 250 right codes: one success; then room for the next", async () => {
       const number = newNumber();
       const ids = new Set<string>();
-      for (let round = 0; round < 3; round++) {
+      for (let round = 0; round < 2; round++) {
         // The number's caps: five in ten minutes.
         const now = start + round * 11 * minute;
         const started = await processes.run(now, everywhere({ operation: "start", number }));
@@ -120,7 +120,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
         const checked = await processes.run(now + 31_000, everywhere({ operation: "checkNumber", number, code }));
         expect([count(checked, "valid"), count(checked, "not_found")]).toEqual([1, 999]);
       }
-      expect(ids.size).toBe(3);
+      expect(ids.size).toBe(2);
     }, 300_000);
   });
 
