@@ -362,12 +362,30 @@ describe("known and conversion", () => {
     expect(same).toEqual(["sent", "sent", "sent", "spam_detected"]);
   });
 
+  const smallCrowd = { spam: { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, messages: 2 } } };
+
   it("known: a message that the carrier rejected leaves the crowd's cell too (docs/contract.md#send-outcome)", async () => {
-    const set = deliveries({ policy: { spam: { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, messages: 2 } } } });
+    const set = deliveries({ policy: smallCrowd });
     set.box.answer = async () => ({ outcome: "rejected" });
     for (let index = 0; index < 4; index++) await set.deliver({ phone_number: numberOf(index), known: true });
     set.box.answer = async () => ({ outcome: "accepted" });
     expect((await set.deliver({ phone_number: numberOf(10) })).status).toBe("sent");
+  });
+
+  it("known: a message that was taken back leaves the crowd's cell too (docs/contract.md#take-back)", async () => {
+    const set = deliveries({ policy: smallCrowd });
+    const { commit } = set.store;
+    for (let index = 0; index < 4; index++) {
+      set.store.commit = async (change) => {
+        set.store.commit = commit;
+        await commit.call(set.store, change);
+        throw new Error("the reply is lost");
+      };
+      expect((await set.deliver({ phone_number: numberOf(index), known: true })).status).toBe("unavailable");
+    }
+    await set.verifier.close();
+    const again = deliveries({ store: set.store, policy: smallCrowd });
+    expect((await again.deliver({ phone_number: numberOf(10) })).status).toBe("sent");
   });
 
   it("unknown: needs a spend ceiling, as an option and per call (docs/contract.md#unknown-conversion)", async () => {
