@@ -73,12 +73,10 @@ export function claimsOf({ charges, listed }: MessageCommit): Claim[] {
 
 /** The claims that fill cells of the spam rules. */
 export function cellsOf({ charges }: MessageCommit): SumClaim[] {
-  return charges.flatMap((charge) =>
-    isSpamCharge(charge) && charge.decided === undefined && "sum" in charge.claim && charge.claim.weight !== 0 ? charge.claim : [],
-  );
+  return charges.flatMap((charge) => (isSpamCharge(charge) && charge.decided === undefined && "sum" in charge.claim ? charge.claim : []));
 }
 
-/** Whether an unlock has removed the message from its cells since. One of a known user stays in its only cell, the crowd's. */
+/** Whether an unlock has since removed the message from its cells. It leaves the only cell of a known user's message, the crowd's. */
 export function wasUnlocked({ message: { next } }: MessageCommit, { sent, uncounted }: Authentication): boolean {
   return next.uncounted < next.sent && uncounted >= sent;
 }
