@@ -69,9 +69,12 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     try {
       const connection = connectionOf(used);
       await retried(busyTimeout, () => prepare(connection, used, synchronous));
-      const sweep = sweeperOf(connection);
-      const write = writerOf(connection, busyTimeout, (writes) => sweep.next(looks.perTransaction + looks.perWrite * writes));
-      return { own, connection, write, sweep, requireFile: isDurable ? () => {} : guardOf(connection) };
+      const [sweep, requireFile] = [sweeperOf(connection), isDurable ? () => {} : guardOf(connection)];
+      const write = writerOf(connection, busyTimeout, (writes) => {
+        requireFile();
+        sweep.next(looks.perTransaction + looks.perWrite * writes);
+      });
+      return { own, connection, write, sweep };
     } catch (error) {
       own?.close();
       throw error;
@@ -93,8 +96,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   }
 
   async function write<T>(work: (connection: Connection) => T, canWait?: boolean): Promise<T> {
-    const { connection, write, requireFile } = await opened();
-    requireFile();
+    const { connection, write } = await opened();
     const result = await write(() => work(connection), canWait);
     if (performance.now() >= truncateAt) void truncate().catch(() => undefined);
     return result;
