@@ -14,7 +14,7 @@ import {
   type Verifier,
   type VerifierOptions,
 } from "../../src/index.js";
-import type { Store } from "../../src/ports/store.js";
+import type { RecordWrite, Store } from "../../src/ports/store.js";
 import { type FixedClock, fixedClock } from "../../src/testing/index.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { PlainStore } from "../store/plain-store.js";
@@ -277,6 +277,18 @@ export const wide = {
   numbersPerIp: [],
   perCustomer: [],
 };
+
+/** A customer, and what makes changes of it. */
+export function changes(customer: string = randomUUID()) {
+  const now = Date.now();
+  const ends = { now, keepUntil: now + 3_600_000 };
+  return {
+    customer,
+    ends,
+    sum: (name: string) => ({ sum: `${customer}:${name}`, part: 1, parts: 3, weight: 1, ...ends }),
+    record: (fields: Partial<RecordWrite> = {}): RecordWrite => ({ customer, id: randomUUID(), tokens: [randomUUID()], data: "d", ...ends, ...fields }),
+  };
+}
 
 /** Polls, in real time, until `ready` holds; answers how long that took in milliseconds. */
 export async function eventually(what: string, ready: () => boolean | Promise<boolean>, most = 60_000): Promise<number> {

@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { type OwnPostgresServer, postgresIsInstalled, sql, startPostgres } from "../support/postgres.js";
 import { startProxy } from "../support/redis-proxy.js";
+import { usesUpCap } from "./cap.js";
 import { ending, eventually, type Service, sender, service, tallied, wide } from "./kit.js";
 import { chaos, database, hold, nameOf, pool, settings } from "./postgres-kit.js";
 
@@ -148,14 +149,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     expect(ends).toEqual({ unavailable: 40 });
     for (const client of held) client.release();
     expect(one.sender.messages).toHaveLength(1);
-    let next = 1_000;
-    await eventually("the cap is used up", async () => {
-      await ending(one.create(next++));
-      return one.sender.messages.length >= 20;
-    });
-    await one.verifier.flush();
-    expect(await ending(one.create(next++))).toBe("rate_limited");
-    expect(one.sender.messages).toHaveLength(20);
+    await usesUpCap(one, 20);
   });
 
   it("a pool of one connection: 300 racers of three customers, exact caps, exact guesses (docs/contract.md#caps)", async () => {

@@ -1,8 +1,8 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { nodeOf, runtimeOf } from "../package/programs.js";
-import { ending, eventually, numberAt, tallied } from "./kit.js";
-import { type Child, changes, deadline, handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
+import { changes, ending, eventually, numberAt, tallied } from "./kit.js";
+import { type Child, deadline, handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
 
 const start = processes();
 

@@ -4,8 +4,8 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { nodeOf } from "../package/programs.js";
 import { libraries, openSqlite } from "../support/sqlite.js";
-import { ending, tallied } from "./kit.js";
-import { changes, handle, holds, many, opened, place, processes, serving } from "./sqlite-kit.js";
+import { changes, ending, tallied } from "./kit.js";
+import { handle, holds, many, opened, place, processes, serving } from "./sqlite-kit.js";
 
 const start = processes();
 

@@ -1,8 +1,10 @@
 import { execFileSync } from "node:child_process";
 import { mkdirSync, rmdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
-import { ending, eventually, tallied } from "./kit.js";
-import { changes, deadline, handle, holds, many, opened, place, processes, serving } from "./sqlite-kit.js";
+import { isInstalled } from "../support/programs.js";
+import { usesUpCap } from "./cap.js";
+import { changes, ending, eventually, tallied } from "./kit.js";
+import { deadline, handle, holds, many, opened, place, processes, serving } from "./sqlite-kit.js";
 
 const start = processes();
 
@@ -50,14 +52,7 @@ describe("a file on which another writes", () => {
     expect(said).toMatch(/locked by another process/);
     expect(said).toMatch(/busyTimeout/);
     other.exec("rollback");
-    let next = 1_000;
-    await eventually("the cap is used up", async () => {
-      await ending(one.create(next++));
-      return one.sender.messages.length >= 20;
-    });
-    await one.verifier.flush();
-    expect(await ending(one.create(next++))).toBe("rate_limited");
-    expect(one.sender.messages).toHaveLength(20);
+    await usesUpCap(one, 20);
     // None of the nine was counted for good: all five guesses are left.
     const five: string[] = [];
     for (let n = 0; n < 5; n++) five.push(await ending(one.check(id, one.wrong(id))));
@@ -89,14 +84,7 @@ describe("a file on which another writes", () => {
     expect(tallied(await Promise.all(many(40, (n) => ending(one.create(n + 1)))))).toEqual({ unavailable: 40 });
     expect(performance.now() - began).toBeLessThan(deadline);
     other.exec("rollback");
-    let next = 1_000;
-    await eventually("the cap is used up", async () => {
-      await ending(one.create(next++));
-      return one.sender.messages.length >= 15;
-    });
-    await one.verifier.flush();
-    expect(await ending(one.create(next++))).toBe("rate_limited");
-    expect(one.sender.messages).toHaveLength(15);
+    await usesUpCap(one, 15);
   });
 
   it("ping and diagnose under a foreign lock do not reject, and a reader's questions are answered: the journal is a WAL (docs/contract.md#ping)", async () => {
@@ -331,22 +319,10 @@ describe("a file that cannot be written or read", () => {
     database.prepare("pragma max_page_count = 1073741823").all();
     await eventually("it serves", async () => (await ending(one.create(1_000))) === "pending");
     expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
-    let next = 2_000;
-    await eventually("the cap is used up", async () => {
-      await ending(one.create(next++));
-      return one.sender.messages.length >= 400;
-    });
-    expect(await ending(one.create(next++))).toBe("rate_limited");
+    await usesUpCap(one, 400, 2_000);
   });
 
-  const hasPrlimit = (() => {
-    try {
-      execFileSync("prlimit", ["--version"], { stdio: "ignore" });
-      return true;
-    } catch {
-      return false;
-    }
-  })();
+  const hasPrlimit = isInstalled("prlimit", "util-linux", "an SQLite file at the limit of its size");
 
   it.runIf(hasPrlimit)(
     "writes that the system refuses (RLIMIT_FSIZE): 503 and nothing is sent; without the limit it serves, and all that was acknowledged is there (docs/stores.md)",

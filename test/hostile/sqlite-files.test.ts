@@ -5,8 +5,8 @@ import { promisify } from "node:util";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { isInstalled } from "../support/programs.js";
-import { ending, eventually, type Service, sender, tallied } from "./kit.js";
-import { changes, handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
+import { changes, ending, eventually, type Service, sender, tallied } from "./kit.js";
+import { handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
 
 const start = processes();
 

@@ -2,8 +2,8 @@ import { randomUUID } from "node:crypto";
 import { copyFileSync, existsSync, readFileSync, statSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import type { Service } from "./kit.js";
-import { callbackUrl, ending, eventually, numberAt, tallied } from "./kit.js";
-import { changes, handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
+import { callbackUrl, changes, ending, eventually, numberAt, tallied } from "./kit.js";
+import { handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
 
 const start = processes();
 

@@ -4,13 +4,11 @@ import { once } from "node:events";
 import { existsSync, readFileSync, rmSync } from "node:fs";
 import { afterAll, beforeAll, onTestFinished } from "vitest";
 import { type SqliteStoreOptions, sqliteStore } from "../../adapters/store/sqlite/index.js";
-import type { RecordWrite, Store } from "../../src/ports/store.js";
+import type { Store } from "../../src/ports/store.js";
 import { bundle } from "../store/processes.js";
 import { newFolder, type OwnHandle, openSqlite } from "../support/sqlite.js";
 import { type Service, service, wide } from "./kit.js";
 import type { Call, Commands, Reply, Setup } from "./sqlite-process.js";
-
-const hour = 3_600_000;
 
 /** "Every request ends within its one deadline" of 2 s; what is above it is the test machine's. */
 export const deadline = 12_000;
@@ -88,18 +86,6 @@ export function processes(): (setup: Omit<Setup, "customer"> & { readonly custom
         void gone.then(() => reject(new Error("the process is gone")));
       });
     return { process: child, told, call: call as Child["call"], kill };
-  };
-}
-
-/** A customer, and what makes changes of it. */
-export function changes(customer: string = randomUUID()) {
-  const now = Date.now();
-  const ends = { now, keepUntil: now + hour };
-  return {
-    customer,
-    ends,
-    sum: (name: string) => ({ sum: `${customer}:${name}`, part: 1, parts: 3, weight: 1, ...ends }),
-    record: (fields: Partial<RecordWrite> = {}): RecordWrite => ({ customer, id: randomUUID(), tokens: [randomUUID()], data: "d", ...ends, ...fields }),
   };
 }
 

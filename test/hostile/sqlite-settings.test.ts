@@ -5,8 +5,9 @@ import type { Store } from "../../src/ports/store.js";
 import { storeContract } from "../../src/testing/index.js";
 import { nodeOf } from "../package/programs.js";
 import { libraries, type OpenSqlite, type OwnHandle } from "../support/sqlite.js";
-import { ending, eventually, tallied } from "./kit.js";
-import { changes, handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
+import { usesUpCap } from "./cap.js";
+import { changes, ending, eventually, tallied } from "./kit.js";
+import { handle, many, opened, place, processes, serving } from "./sqlite-kit.js";
 
 const start = processes();
 
@@ -206,39 +207,19 @@ describe("the options of a handle", () => {
     },
   );
 
-  it("node:sqlite opened readOnly: 503, nothing is sent, the log says so (docs/stores.md)", async () => {
-    const node = await nodeOf("22");
+  // better-sqlite3 is not a dependency here: its binary is built where it is installed.
+  const readOnly: [library: string, version: string | undefined, open: Record<string, boolean>][] = [["node:sqlite", "22", { readOnly: true }]];
+  if (process.env["BETTER_SQLITE3"]) readOnly.push(["better-sqlite3", undefined, { readonly: true, fileMustExist: true }]);
+  it.each(readOnly)("%s on Node.js %s opened with %o: 503, nothing is sent, the log has the reason (docs/stores.md)", async (library, version, open) => {
+    const node = version === undefined ? process.execPath : await nodeOf(version);
     if (node === undefined) return;
     const { file } = place();
     await opened({ file }).get("made");
-    const child = await start({ file, library: "node:sqlite", open: { readOnly: true } }, node);
-    expect(
-      tallied(
-        await child.call(
-          "create",
-          many(5, (n) => n),
-        ),
-      ),
-    ).toEqual({ unavailable: 5 });
+    const child = await start({ file, library, open }, node);
+    const five = many(5, (n) => n);
+    expect(tallied(await child.call("create", five))).toEqual({ unavailable: 5 });
     expect([await child.call("sent"), (await child.call("log")).join("\n")]).toEqual([[], expect.stringMatching(/read-only/)]);
   });
-
-  // Not a dependency here: its binary is built where it is installed.
-  if (process.env["BETTER_SQLITE3"])
-    it("better-sqlite3 opened readonly, fileMustExist: 503, nothing is sent, the log says so (docs/stores.md)", async () => {
-      const { file } = place();
-      await opened({ file }).get("made");
-      const child = await start({ file, library: "better-sqlite3", open: { readonly: true, fileMustExist: true } });
-      expect(
-        tallied(
-          await child.call(
-            "create",
-            many(5, (n) => n),
-          ),
-        ),
-      ).toEqual({ unavailable: 5 });
-      expect([await child.call("sent"), (await child.call("log")).join("\n")]).toEqual([[], expect.stringMatching(/read-only/)]);
-    });
 });
 
 describe("a handle that the user also uses", () => {
@@ -266,14 +247,7 @@ describe("a handle that the user also uses", () => {
       expect(mine.prepare("select count(*) as n from own").all()).toEqual([{ n: 0 }]);
       const there = await Promise.all(one.sender.messages.map(({ authentication_uuid: id }) => store.find(one.customer, id)));
       expect(there.filter((record) => record === undefined)).toEqual([]);
-      let next = 100;
-      await eventually("the cap is used up", async () => {
-        await ending(one.create(next++));
-        return one.sender.messages.length >= 12;
-      });
-      await one.verifier.flush();
-      expect(await ending(one.create(next++))).toBe("rate_limited");
-      expect(one.sender.messages).toHaveLength(12);
+      await usesUpCap(one, 12, 100);
     },
   );
 
