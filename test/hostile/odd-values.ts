@@ -70,7 +70,7 @@ export function oddValues(stored: () => Store | Promise<Store>, odd: readonly st
     }
   });
 
-  it("through the public API: each text is stored, or the caller's fault, and no innocent request fails beside it (docs/contract.md#device-fields)", async () => {
+  it("through the public API: each text is stored, or the caller's fault, and no innocent request fails with it (docs/contract.md#device-fields)", async () => {
     let answers = 0;
     const named = odd.filter((text) => text !== "" && !/[\ud800-\udfff]/u.test(text));
     const carrier = sender();

@@ -87,7 +87,7 @@ describe("a file on which another writes", () => {
     await usesUpCap(one, 15);
   });
 
-  it("ping and diagnose under a foreign lock do not reject, and a reader's questions are answered: the journal is a WAL (docs/contract.md#ping)", async () => {
+  it("ping and diagnose under a foreign lock do not reject, and reads still work: the journal is a WAL (docs/contract.md#ping)", async () => {
     const { file } = place();
     const store = opened({ file });
     const one = serving(store);
@@ -325,7 +325,7 @@ describe("a file that cannot be written or read", () => {
   const hasPrlimit = isInstalled("prlimit", "util-linux", "an SQLite file at the limit of its size");
 
   it.runIf(hasPrlimit)(
-    "writes that the system refuses (RLIMIT_FSIZE): 503 and nothing is sent; without the limit it serves, and all that was acknowledged is there (docs/stores.md)",
+    "writes that the system rejects (RLIMIT_FSIZE): 503 and nothing is sent; without the limit it serves, and all that was acknowledged is there (docs/stores.md)",
     async () => {
       const { file } = place();
       const child = await start({ file, customer: "7f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f" });
@@ -365,7 +365,7 @@ describe("a file that cannot be written or read", () => {
     await maker.get("made");
     await maker.close?.();
     execFileSync("chmod", ["-R", "a-w,a+rX", folder]);
-    // Who runs as root may write to it all the same, but another user may not.
+    // Root may still write to it, but another user may not.
     const child = await start({ file, ...(process.getuid?.() === 0 && { user: 65_534 }) });
     const ends = await child.call(
       "create",

@@ -10,7 +10,7 @@ import { handle, many, opened, place, processes, serving } from "./sqlite-kit.js
 
 const start = processes();
 
-/** What a folder holds, but for what SQLite keeps beside a database. */
+/** What a folder holds, without the files that SQLite adds to a database. */
 const files = (folder: string): string[] => readdirSync(folder).filter((name) => !/-(wal|shm|journal)$/.test(name));
 
 describe("the path of a file", () => {

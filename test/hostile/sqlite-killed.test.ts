@@ -59,7 +59,7 @@ describe("processes that are killed", () => {
     let invalid = 0;
     for (let round = 0; round < 4; round++) {
       const child = await start({ file, customer });
-      // One answer came: the process is killed while the others are under way, or are written and not yet answered.
+      // One response has come: the process is killed while the others are in progress, or are written without a response yet.
       const asked = many(2, () => child.call("check", id, [one.wrong(id)]).catch(() => ["killed"]));
       await Promise.race(asked);
       await child.kill();
@@ -163,7 +163,7 @@ describe("what a crash of the machine leaves of the log", () => {
     expect(sound(copy)).toEqual([{ integrity_check: "ok" }]);
   });
 
-  it("a copy of file and log after each acknowledged create has that create: it was written before it was answered (docs/contract.md#stored-first)", async () => {
+  it("a copy of file and log after each acknowledged create has that create: it was written before its response (docs/contract.md#stored-first)", async () => {
     const { file, folder } = place();
     const one = serving(opened({ file }), { storeTimeout: 60 });
     for (let n = 0; n < 10; n++) {

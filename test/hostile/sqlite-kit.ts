@@ -48,7 +48,7 @@ export function serving(store: Store, { cap, ...options }: Parameters<typeof ser
 
 export interface Child {
   readonly process: ChildProcess;
-  /** What the process told without being asked. */
+  /** What the process reported on its own. */
   readonly told: Record<string, string>[];
   call<Name extends keyof Commands>(name: Name, ...args: Parameters<Commands[Name]>): Promise<Awaited<ReturnType<Commands[Name]>>>;
   kill(): Promise<void>;
@@ -89,7 +89,7 @@ export function processes(): (setup: Omit<Setup, "customer"> & { readonly custom
   };
 }
 
-/** Whether the file, or what SQLite keeps beside it, holds these bytes. */
+/** Whether the file, its log or its journal holds these bytes. */
 export function holds(file: string, text: string): boolean {
   return ["", "-wal", "-journal"].some((end) => existsSync(file + end) && readFileSync(file + end).includes(text));
 }

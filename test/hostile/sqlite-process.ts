@@ -1,4 +1,4 @@
-/** A process beside the test's own on an SQLite file: a service, another application, or both. It does what its parent calls. */
+/** A separate process on an SQLite file: a service, another application, or both. It runs what its parent calls. */
 import { createRequire } from "node:module";
 import { type SqliteStoreOptions, sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../../src/ports/store.js";
@@ -62,7 +62,7 @@ function made(setup: Setup) {
   return {
     exec: async (sql: string) => void raw().exec(sql),
     all: async (sql: string) => raw().prepare(sql).all(),
-    /** All at once. Answers how each ended. */
+    /** All at once. Returns how each ended. */
     create: (numbers: readonly (string | number)[], keys = false) =>
       Promise.all(numbers.map((number) => ending(serving().create(number, {}, keys ? { idempotencyKey: `key-${number}` } : {})))),
     /** One create, its id and code. */
@@ -73,7 +73,7 @@ function made(setup: Setup) {
     check: (id: string, codes: readonly string[]) => Promise.all(codes.map((code) => ending(serving().check(id, code)))),
     sent: async () => carrier.messages.map(({ to, code, authentication_uuid: id }) => ({ to, code, id })),
     log: async () => serving().log.map(({ message, fields }) => `${message} ${String(fields["err"] ?? "")}`),
-    /** Creates without end, `width` at once, and tells each that was acknowledged. */
+    /** Creates without end, `width` at once, and reports each that was acknowledged. */
     async flood(first: number, width: number) {
       let next = first;
       const work = async () => {
@@ -113,7 +113,7 @@ function made(setup: Setup) {
     },
     close: async () => store?.close?.(),
     closeTwice: async () => void (await Promise.all([store?.close?.(), store?.close?.()])),
-    /** Closes the verifier and then the store, as a program does that stops, and hears its parent no more. */
+    /** Closes the verifier and then the store, as a program does when it stops, and no longer listens to its parent. */
     async end() {
       await serving().verifier.close();
       await store?.close?.();

@@ -56,7 +56,7 @@ describe.each(Object.entries(libraries))("a database of %s whose settings are no
     return made;
   }
 
-  it.each(settings)("%s: the store holds its contract beside another handle (docs/contract.md#dumb-store)", async (_, pragmas) => {
+  it.each(settings)("%s: the store holds its contract alongside another handle (docs/contract.md#dumb-store)", async (_, pragmas) => {
     const { file } = place();
     const [one, two] = [own(file), own(file)];
     set(one, pragmas);
@@ -71,7 +71,7 @@ describe.each(Object.entries(libraries))("a database of %s whose settings are no
     expect(one.prepare("pragma integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
   });
 
-  it("what the page on options says of the handle is so: a WAL, FULL, deleted content overwritten, whatever was set before (docs/stores.md)", async () => {
+  it("the handle is as documented: a WAL, FULL, deleted content overwritten, whatever was set before (docs/stores.md)", async () => {
     const { file } = place();
     const database = own(file);
     set(database, ["journal_mode = delete", "synchronous = off", "secure_delete = off"]);
@@ -237,7 +237,7 @@ describe("a handle that the user also uses", () => {
       for (let round = 0; round < 5; round++) {
         mine.exec("begin; insert into own values (1)");
         const ends = many(5, (n) => ending(one.create(1 + round * 5 + n)));
-        // In the same turn at first, and later while the calls are under way or have been answered.
+        // In the same turn at first, and later while the calls are in progress or have their response.
         for (let n = 0; n < round; n++) await new Promise((done) => setImmediate(done));
         if (round === 4) await Promise.all(ends);
         mine.exec("rollback");

@@ -36,7 +36,7 @@ const odd = [
   "x".repeat(60_000),
 ];
 
-describe.each(Object.entries(libraries))("odd values beside innocent ones, in one transaction of %s", (_, open: OpenSqlite) => {
+describe.each(Object.entries(libraries))("odd values among innocent ones, in one transaction of %s", (_, open: OpenSqlite) => {
   function stored(): Store {
     const database = open(place().file);
     onTestFinished(() => database.close());

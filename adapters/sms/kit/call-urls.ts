@@ -12,7 +12,7 @@ export function keyUrls(message: CodeMessage, secret: string): { readonly events
   return { events: `${url}&press=1`, pressed: `${url}&sealed=${sealCode(secret, message)}` };
 }
 
-/** What the URL of a call's event says. */
+/** What the URL of a call's event contains. */
 export function readCallUrl({ url }: ReceiptRequest, secrets: readonly string[], now: number) {
   const query = new URL(url).searchParams;
   const sealed = query.get("sealed");

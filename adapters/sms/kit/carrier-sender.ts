@@ -83,9 +83,9 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
   const transport = openTransport(name, options, api.url);
   const { baseUrl } = transport;
   const { credentials } = api;
-  const tells = requireFlag(name, "conversions", options.conversions) === true;
-  const conversion = tells ? api.conversion : undefined;
-  if (tells && conversion === undefined) throw optionError(name, "conversions", "has no effect: this carrier takes no conversions", "Leave it out.");
+  const reports = requireFlag(name, "conversions", options.conversions) === true;
+  const conversion = reports ? api.conversion : undefined;
+  if (reports && conversion === undefined) throw optionError(name, "conversions", "has no effect: this carrier takes no conversions", "Leave it out.");
   const byId = api.receiptsById === true && options.receipts !== false;
   let telling = 0;
 
@@ -93,7 +93,7 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
     ...api,
     async hand(message, made, { signal }) {
       const outcome = judge(api, await ask(transport, () => api.request(message, { ...made, baseUrl }), signal));
-      return outcome.outcome === "accepted" ? { ...outcome, ...(byId && { idSpace: api.provider }), ...(tells && { keepId: true }) } : outcome;
+      return outcome.outcome === "accepted" ? { ...outcome, ...(byId && { idSpace: api.provider }), ...(reports && { keepId: true }) } : outcome;
     },
   });
   return {
