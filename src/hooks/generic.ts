@@ -20,7 +20,7 @@ export function genericHook(options: TokenHookOptions): Hook {
 const numberNames = ["to", "phone_number", "phoneNumber"];
 
 /** The words of Auth0's message types and of Cognito's trigger sources. */
-const purposes: Readonly<Record<string, string>> = {
+const purposes = {
   otp_verify: "mfa",
   otp_enroll: "mfa",
   change_password: "reset",
@@ -44,7 +44,7 @@ function read(body: unknown): Message {
   return {
     phone_number: anyOf(body, ...numberNames),
     ...(code === undefined ? codeInText(text) : { code, text }),
-    purpose: purposes[purpose] ?? purpose,
+    purpose: pick(purposes, purpose) ?? purpose,
     locale: pick(body, "locale"),
     ip: anyOf(body, "ip", "clientIpAddress"),
     user_id: anyOf(body, "user_id", "userId"),

@@ -17,7 +17,7 @@ export function kratosHook(options: TokenHookOptions): Hook {
   return makeTokenHook("kratosHook", options, { defaults: { name: "kratos" }, read, write: asQueued, readConfirmed: readFlow });
 }
 
-const purposes: Readonly<Record<string, string>> = {
+const purposes = {
   login_code_valid: "sign_in",
   registration_code_valid: "sign_up",
   verification_code_valid: "change",
@@ -35,7 +35,7 @@ function read(body: unknown, now: number): Message {
     phone_number,
     code,
     text,
-    purpose: purposes[type] ?? type,
+    purpose: pick(purposes, type) ?? type,
     locale: textOf(pick(headers, "Accept-Language", 0))?.split(/[,;]/)[0] ?? pick(data, "identity", "traits", "locale"),
     ip: pick(headers, "True-Client-Ip", 0) ?? pick(headers, "X-Forwarded-For", 0),
     user_id: pick(data, "identity", "id"),

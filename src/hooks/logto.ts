@@ -27,7 +27,7 @@ export function logtoHook(options: LogtoHookOptions): Hook {
   });
 }
 
-const purposes: Readonly<Record<string, string>> = {
+const purposes = {
   SignIn: "sign_in",
   Register: "sign_up",
   ForgotPassword: "reset",
@@ -44,7 +44,7 @@ function read(body: unknown): Message {
     code: pick(payload, "code"),
     // An invitation has a link, and no text.
     text: pick(payload, "link"),
-    purpose: purposes[type] ?? type,
+    purpose: pick(purposes, type) ?? type,
     locale: pick(payload, "locale") ?? textOf(pick(payload, "uiLocales"))?.split(" ")[0],
     ip: pick(body, "ip"),
   };

@@ -11,7 +11,7 @@ export function oktaHook(options: TokenHookOptions): Hook {
   return makeTokenHook("oktaHook", options, { defaults: { name: "okta", ip: "trust", within: 2000 }, read, write });
 }
 
-const purposes: Readonly<Record<string, string>> = {
+const purposes = {
   "com.okta.user.telephony.pre-enrollment": "change",
   "com.okta.user.telephony.mfa-verification": "mfa",
   "com.okta.user.telephony.account-unlock": "reset",
@@ -27,7 +27,7 @@ function read(body: unknown, now: number): Message {
     code: pick(message, "otpCode"),
     text: pick(message, "msgTemplate"),
     channel: pick(message, "deliveryChannel") === "CALL" ? "voice" : "sms",
-    purpose: purposes[type] ?? type,
+    purpose: pick(purposes, type) ?? type,
     locale: pick(message, "locale"),
     ip: pick(body, "data", "context", "request", "ipAddress"),
     user_id: pick(body, "data", "userProfile", "userId"),

@@ -20,7 +20,7 @@ export function zitadelHook(options: ZitadelHookOptions): Hook {
   });
 }
 
-const purposes: Readonly<Record<string, string>> = {
+const purposes = {
   "session.otp.sms.challenged": "mfa",
   "user.human.otp.sms.code.added": "mfa",
   "user.human.phone.code.added": "change",
@@ -38,7 +38,7 @@ function read(body: unknown): Message {
     phone_number,
     code,
     text,
-    purpose: purposes[type] ?? type,
+    purpose: pick(purposes, type) ?? type,
     known: toNumber(pick(args, "verifiedPhone")) === toNumber(phone_number),
     // It repeats an event for up to five minutes. A notice may well be due again.
     idempotency_key: code === undefined ? undefined : repeatKey(type, code),

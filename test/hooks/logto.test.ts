@@ -25,6 +25,7 @@ test.each([
   ["BindMfa", "mfa"],
   ["Generic", "Generic"],
   ["Quelque chose de neuf", "Quelque-chose-de-neuf"],
+  ["constructor", "constructor"],
 ])("takes the type %s as the purpose %s", async (type, purpose) => {
   const { send, delivered } = served(logtoHook({ token: "of-the-connector" }));
   await send("logto", { ...body, type }, { authorization });
