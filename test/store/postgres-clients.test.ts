@@ -145,15 +145,18 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
     it("a statement that the server rolls back is sent again; any other error has its code, and no values", () => expectErrors(first.store, url));
 
     it("says what is wrong with a server that is read-only, and with one that is not there", async () => {
+      let missing: readonly string[] | undefined;
       const put = async (at: string) => {
         const { store, close } = await connected(at);
         const error = await store.put("key", "value", { now: 0, keepUntil: 60_000 }).catch((error: Error) => error);
+        missing = (await store.inspect?.(0).catch(() => undefined))?.missing;
         await close();
         return String(error);
       };
       const readOnly = await newDatabase(server);
       await sql(readOnly, schemaSql(), `alter database ${new URL(readOnly).pathname.slice(1)} set default_transaction_read_only = on`);
       expect(await put(readOnly)).toMatch(/^Error: postgresStore: cannot execute INSERT in a read-only transaction \(25006\): the server is read-only/);
+      expect(missing).toEqual([expect.stringContaining("default_transaction_read_only is on")]);
       const away = new URL(url);
       away.port = String(await freePort());
       // TypeORM connects before it can be used.

@@ -3,18 +3,19 @@ import { newestStep, partsOf } from "./schema.js";
 
 type Ask = <Row>(text: string, values?: (string | null)[]) => Promise<readonly Row[]>;
 
-type Texts = Readonly<Record<"time" | "version" | "synchronous_commit" | "isolation" | "encoding", string>>;
+type Texts = Readonly<Record<"time" | "version" | "synchronous_commit" | "isolation" | "encoding" | "read_only", string>>;
 type Server = Texts & { readonly standby: boolean; readonly usable: boolean | null };
 
 /** Reports on the server and the schema `s` (a quoted name). */
 export async function inspect(ask: Ask, s: string, until: number): Promise<StoreInspection> {
   const [server] = await ask<Server>(
     `select (extract(epoch from clock_timestamp()) * 1000)::bigint::text as time, current_setting('server_version') as version, current_setting('synchronous_commit') as synchronous_commit,
-      current_setting('default_transaction_isolation') as isolation, current_setting('server_encoding') as encoding, pg_is_in_recovery() as standby,
+      current_setting('default_transaction_isolation') as isolation, current_setting('server_encoding') as encoding,
+      current_setting('default_transaction_read_only') as read_only, pg_is_in_recovery() as standby,
       (select has_schema_privilege(n.oid, 'usage') from pg_namespace n where n.nspname = $1::text) as usable`,
     [s.slice(1, -1)],
   );
-  const { time, version, synchronous_commit, isolation, encoding, standby, usable } = server as Server;
+  const { time, version, synchronous_commit, isolation, encoding, read_only, standby, usable } = server as Server;
   const missing: string[] = [];
   if (isolation !== "read committed")
     missing.push(
@@ -22,6 +23,8 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
     );
   if (encoding !== "UTF8") missing.push(`the database is encoded as ${encoding}, which lacks characters: create database … encoding 'UTF8' template template0`);
   if (standby) missing.push("the server is a standby, which cannot be written: connect to the primary, or promote it with select pg_promote()");
+  else if (read_only === "on")
+    missing.push("default_transaction_read_only is on, as hosts set it when the disk is nearly full: make room, then turn it off, or connect to the primary");
   if (usable === null) missing.push(`the schema ${s} is missing: call await store.ensureSchema() once, or run schemaSql() as the owner of the database`);
   else if (!usable) missing.push(`the role may not use the schema: grant usage on schema ${s} to current_user`);
   else missing.push(...(await missingParts(ask, s)));
