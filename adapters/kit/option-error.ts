@@ -19,7 +19,9 @@ export function requireText(owner: string, option: string, value: unknown, fix: 
 
 /** @throws TypeError unless `value` is a number of seconds above 0, or undefined. */
 export function requireSeconds(owner: string, option: string, value: number | undefined, fix: string): number | undefined {
-  if (value !== undefined && !(Number.isFinite(value) && value > 0)) throw optionError(owner, option, "must be a number of seconds above 0", fix);
+  // A longer timer would end at once.
+  if (value !== undefined && !(Number.isFinite(value) && value > 0 && value * 1000 < 2 ** 31))
+    throw optionError(owner, option, "must be a number of seconds, above 0 and at most 24 days", fix);
   return value;
 }
 

@@ -1,5 +1,5 @@
 import { pick } from "./json.js";
-import { requireText } from "./option-error.js";
+import { optionError, requireText } from "./option-error.js";
 import type { CarrierResponse } from "./request.js";
 import { basicAuth } from "./spelling.js";
 
@@ -18,7 +18,9 @@ export function openTwilioAccount(
   { accountSid, authToken, apiKeySid }: TwilioAccount,
   tokenFix = "Pass the auth token of the Twilio console, or the secret of apiKeySid.",
 ) {
-  const sid = requireText(name, "accountSid", accountSid, "Pass the Account SID (AC…) of the Twilio console.");
+  const fix = "Pass the Account SID (AC…) of the Twilio console.";
+  const sid = requireText(name, "accountSid", accountSid, fix);
+  if (/^SK/i.test(sid)) throw optionError(name, "accountSid", "is the SID of an API key", `${fix} The key's SID belongs in apiKeySid.`);
   const token = requireText(name, "authToken", authToken, tokenFix);
   const headers = { authorization: basicAuth(apiKeySid ?? sid, token) };
   const accountAt = (baseUrl: string) => `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}`;

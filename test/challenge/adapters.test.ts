@@ -144,8 +144,9 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     [{ hostname: "https://example.com" }, "option hostname must be a host without scheme and port"],
     [{ fetch: "fetch" }, "option fetch must be a function. Leave it out for the global fetch."],
     [{ baseUrl: "ftp://x" }, "option baseUrl must be a URL that starts with https:// or http://. Leave it out for https://"],
-    [{ timeout: 0 }, "option timeout must be a number of seconds above 0."],
-    [{ timeout: "2" }, "option timeout must be a number of seconds above 0."],
+    [{ timeout: 0 }, "option timeout must be a number of seconds, above 0 and at most 24 days."],
+    [{ timeout: 30 * 86_400 }, "option timeout must be a number of seconds, above 0 and at most 24 days."],
+    [{ timeout: "2" }, "option timeout must be a number of seconds, above 0 and at most 24 days."],
   ])("refuses options that cannot be used: %j", (options, message) => {
     expect(() => make({ secret: "s", ...options } as never)).toThrow(TypeError);
     expect(() => make({ secret: "s", ...options } as never)).toThrow(`${name}: ${message}`);

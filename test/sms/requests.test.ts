@@ -291,6 +291,11 @@ it("further fields go along, and override nothing of the message", async () => {
 
 it.each<[string, () => unknown, RegExp]>([
   ["twilio", () => twilioSender({} as never), /^twilioSender: option accountSid is missing\. Pass the Account SID/],
+  [
+    "twilio",
+    () => twilioSender({ accountSid: "SK1", authToken: "t", from: "x" }),
+    /option accountSid is the SID of an API key\. Pass the Account SID .*apiKeySid/,
+  ],
   ["twilio", () => twilioSender({ accountSid: "AC1", authToken: "", from: "x" }), /option authToken must be a non-empty string/],
   ["twilio", () => twilioSender({ accountSid: "AC1", authToken: "t" }), /option from is missing\. Pass .*messagingServiceSid/],
   ["twilio", () => twilioSender({ ...twilioOptions, from: {} }), /option from is an empty map/],
@@ -303,7 +308,7 @@ it.each<[string, () => unknown, RegExp]>([
   ["twilio", () => twilioSender({ ...twilioOptions, from: 7 as never }), /option from is neither text, a map nor a function/],
   ["twilio", () => twilioSender({ ...twilioOptions, baseUrl: "api.twilio.com" }), /option baseUrl must be a URL that starts with https/],
   ["twilio", () => twilioSender({ ...twilioOptions, baseUrl: "ftp://api.twilio.com" }), /option baseUrl must be a URL that starts with https/],
-  ["twilio", () => twilioSender({ ...twilioOptions, timeout: 0 }), /option timeout must be a number of seconds above 0/],
+  ["twilio", () => twilioSender({ ...twilioOptions, timeout: 0 }), /option timeout must be a number of seconds, above 0 and at most 24 days/],
   ["twilio", () => twilioSender({ ...twilioOptions, timeout: Number.POSITIVE_INFINITY }), /option timeout/],
   ["twilio", () => twilioSender({ ...twilioOptions, fetch: "x" as never }), /option fetch must be a function/],
   ["vonage", () => vonageSender({ from: "x" }), /^vonageSender: option apiKey is missing\. Pass either apiKey and apiSecret or applicationId and privateKey/],

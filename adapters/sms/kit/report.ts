@@ -115,7 +115,7 @@ export function isStale(signedAt: number, now: number, tolerance: number): boole
   return !(Math.abs(now - signedAt) <= tolerance * 1000);
 }
 
-/** @throws TypeError unless it is a number of seconds above 0. */
+/** @throws TypeError unless it is a number of seconds, above 0 and at most 24 days. */
 export function openTolerance(source: string, tolerance: number | undefined, usual: number): number {
   return requireSeconds(source, "tolerance", tolerance, `Leave it out for ${usual}.`) ?? usual;
 }
