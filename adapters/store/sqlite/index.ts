@@ -74,7 +74,7 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
         requireFile();
         sweep.next(looks.perTransaction + looks.perWrite * writes);
       });
-      return { own, connection, write, sweep };
+      return { own, connection, requireFile, write, sweep };
     } catch (error) {
       own?.close();
       throw error;
@@ -91,8 +91,11 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
   }
 
   async function read<T>(work: (connection: Connection) => T): Promise<T> {
-    const { connection } = await opened();
-    return retried(busyTimeout, () => work(connection));
+    const { connection, requireFile } = await opened();
+    return retried(busyTimeout, () => {
+      requireFile();
+      return work(connection);
+    });
   }
 
   async function write<T>(work: (connection: Connection) => T, canWait?: boolean): Promise<T> {
