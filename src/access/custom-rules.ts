@@ -1,4 +1,5 @@
 import { withTimeout } from "../core/deadline.js";
+import { stackOf } from "../core/loggers.js";
 import type { Account } from "../domain/account.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListMatch } from "../domain/lists.js";
@@ -62,7 +63,7 @@ async function judge(parts: Access, rule: JudgingRule, attempt: SpamCandidate): 
 
 /** A rule that throws is logged and allows the attempt (docs/contract.md#own-rules). */
 function letThrough({ logger }: Access, rule: string, err: unknown): void {
-  logger.error({ err, rule }, "a spam rule failed; the attempt was allowed");
+  logger.error({ err: stackOf(err), rule }, "a spam rule failed; the attempt was allowed");
 }
 
 /** Adds the block list's match: a listed number, address or device is blocked as by one of the caller's own rules. */

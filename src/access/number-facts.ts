@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { lineTypes } from "../contract/lookup.js";
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
+import { withoutNumbers } from "../core/loggers.js";
 import type { Account } from "../domain/account.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import { lookupCharges } from "../domain/quota.js";
@@ -174,9 +175,4 @@ function matches(value: unknown, form: RegExp): value is string {
 
 function reasonOf(error: unknown): string {
   return error instanceof Error ? withoutNumbers(`${error.name}: ${error.message}`) : "no error was thrown, but something else";
-}
-
-/** Removes numbers from a provider's text, which often repeats the requested one. */
-function withoutNumbers(words: string): string {
-  return words.slice(0, 500).replace(/\d(?:[ .-]?\d){6,}/g, "…");
 }

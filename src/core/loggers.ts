@@ -9,6 +9,16 @@ export const consoleLogger: Logger = {
   error: (fields, message) => console.error(`phoneproof: ${message}`, fields),
 };
 
+/** Removes what may be phone numbers from someone else's text, which often repeats the one it was given. */
+export function withoutNumbers(words: string): string {
+  return words.slice(0, 500).replace(/\d(?:[ .-]?\d){6,}/g, "…");
+}
+
+/** For the log: an error of the host's own code with its stack, but without numbers. */
+export function stackOf(error: unknown): string {
+  return withoutNumbers(String((error as Partial<Error> | undefined)?.stack ?? error));
+}
+
 /** Never throws (docs/contract.md#listeners): entries that the host's logger fails to log go to the console. */
 export function safeLogger(host: Logger): Logger {
   const level =

@@ -1,6 +1,7 @@
+import { stackOf } from "../core/loggers.js";
 import { type Authentication, type KeptMessage, type Send, withSend } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
-import { messageText, registeredText, textError } from "../domain/message.js";
+import { messageText, registeredText, textError, withoutCode } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
 import type { Charge } from "../domain/quota.js";
 import { type Cost, ceilingsOf, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
@@ -97,7 +98,7 @@ function planRoute({ sender, logger }: Messages, destination: Destination): Plan
   try {
     return sender.plan?.(destination);
   } catch (err) {
-    logger.error({ err, authentication_uuid: destination.authentication_uuid }, "the sender could not plan a route");
+    logger.error({ err: stackOf(err), authentication_uuid: destination.authentication_uuid }, "the sender could not plan a route");
     return undefined;
   }
 }
@@ -233,7 +234,8 @@ function writeText({ settings, logger }: Messages, auth: Authentication, code: s
     if (problem === undefined) return text;
     logger.error({ authentication_uuid: auth.id }, `message.text ${problem}; the default text was sent`);
   } catch (err) {
-    logger.error({ err, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
+    const stack = withoutCode(stackOf(err), { code, text: "" });
+    logger.error({ err: stack, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
   }
   return messageText({ ...template, text: defaultText }, code, recipient);
 }
