@@ -38,6 +38,10 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
   const clock = () => built?.http.clock ?? systemClock();
   const handler = (root: string, part: (whole: Verifier) => HttpHandler): HttpHandler => ({
     root,
+    /** Known once it is built. */
+    get unmountable() {
+      return built && part(built).unmountable;
+    },
     async handle(request) {
       let answers: HttpHandler;
       try {

@@ -51,7 +51,7 @@ export interface HttpHandler {
   /** Returns the template of a path's route, for logs: `/v2/lookup/{phone_number}`. `undefined`: there is no such route. */
   routeOf?(path: string): string | undefined;
   /** Why it cannot be mounted, and how to fix it; adapters throw it. Absent: it can be mounted. */
-  readonly unmountable?: string;
+  readonly unmountable?: string | undefined;
   /** Handles every request, errors included; never rejects. */
   handle(request: HttpRequest): Promise<HttpResponse>;
   /** The verifier's clock. Adapters use it to close connections whose body never ends. */
