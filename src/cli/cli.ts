@@ -11,9 +11,22 @@ import { runWorker } from "./worker.js";
 const out = (text: string) => void process.stdout.write(text);
 const err = (text: string) => void process.stderr.write(text);
 
+let unwritten: Error | undefined;
+process.stdout.on("error", (error) => {
+  unwritten ??= error;
+});
+process.stderr.on("error", () => undefined);
+
 // Clients that a module opened would keep the process alive, and are no longer needed. Pending output is written
 // first.
 const exit = (code: number) => process.stdout.write("", () => process.exit(code));
+
+/** For commands whose output is their result: a key that no one could read is lost. */
+const exitWritten = (code: number) =>
+  process.stdout.write("", () => {
+    if (unwritten !== undefined) err(`phoneproof: the output was cut off: ${unwritten.message}\n`);
+    exit(code === 0 && unwritten !== undefined ? 1 : code);
+  });
 
 const command = readCommand(process.argv.slice(2), process.env);
 
@@ -25,9 +38,9 @@ if (command.kind === "help") {
 } else if (command.kind === "version") {
   out(`${version}\n`);
 } else if (command.kind === "operator") {
-  exit(await runOperator(command.settings, { out, err }));
+  exitWritten(await runOperator(command.settings, { out, err }));
 } else if (command.kind === "customers") {
-  exit(await runCustomers(command.settings, { out, err }));
+  exitWritten(await runCustomers(command.settings, { out, err }));
 } else if (command.kind === "worker") {
   const stopping = new AbortController();
   process.once("SIGINT", () => stopping.abort());
@@ -39,11 +52,9 @@ if (command.kind === "help") {
     // The exit code of a process ended by the signal. The first process of a container has no default handler for it.
     process.on(signal, () => (stopping.signal.aborted ? process.exit(128 + constants.signals[signal]) : stopping.abort()));
   }
-  // If the reader of the log exits, the service continues.
-  process.stdout.on("error", () => undefined);
   exit(await runServe(command.settings, { out, err }, stopping.signal));
 } else if (command.kind === "doctor") {
-  exit(await runDoctor(command.settings, { out, err }));
+  exitWritten(await runDoctor(command.settings, { out, err }));
 } else if (process.env.NODE_ENV === "production") {
   err(
     "phoneproof: dev shows every code and the API key to whoever opens its page, and NODE_ENV is production. Unset NODE_ENV to try it on your own machine; in production use phoneproof serve, or mount createVerifier in your app.\n",
