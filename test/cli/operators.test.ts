@@ -247,7 +247,7 @@ describe("which verifier", () => {
     const module = join(command.folder, "verifier.js");
     const env = { PHONEPROOF_DATA: file };
     const unnamed = await run(["why", phone, module], env);
-    expect(unnamed).toEqual({ code: 1, stdout: "", stderr: "phoneproof: this verifier has customers: name one with --customer UUID\n" });
+    expect(unnamed).toEqual({ code: 2, stdout: "", stderr: "phoneproof: this verifier has customers: name one with --customer UUID\n" });
     const of = ["--customer", customer_uuid];
     const { answer } = await json(["why", phone, module, ...of], env);
     expect(answer["authentications"]).toMatchObject([{ decisions: [{ rule: "perNumber 1/86400s" }] }, { status: "pending" }]);
@@ -287,7 +287,7 @@ describe("which verifier", () => {
   test("a file without a secret: what is missing is named", async () => {
     await makeFile();
     const { code, stderr } = await runCommand(command.path, ["why", phone, "--data", file]);
-    expect([code, stderr]).toEqual([1, "phoneproof: the environment variable PHONEPROOF_SECRET is not set: it is the secret of your verifier\n"]);
+    expect([code, stderr]).toEqual([2, "phoneproof: the environment variable PHONEPROOF_SECRET is not set: it is the secret of your verifier\n"]);
   });
 });
 

@@ -1,9 +1,9 @@
 import type { Stats } from "../../observability/statistics.js";
 import { askPerson } from "../ask.js";
 import type { DevOutput } from "../start.js";
-import { notANumber, type OperatorSettings } from "./settings.js";
+import { noSecret, notANumber, type OperatorSettings } from "./settings.js";
 import { type Opened, openVerifier } from "./verifier.js";
-import { countOf, dateOf, reportOf, textOf } from "./why.js";
+import { countOf, dateOf, reportOf, textOf, whatToCheck } from "./why.js";
 
 interface Asked extends Opened {
   readonly settings: OperatorSettings;
@@ -23,7 +23,8 @@ const commands: Readonly<Record<OperatorSettings["command"], (asked: Asked) => P
 /**
  * Runs a command for operators, and closes what it opened.
  *
- * @returns The exit code: 0; 1 if it failed, or did not do what it was asked for; 2 for a number that no numbering plan has.
+ * @returns The exit code: 0; 1 if it failed, or did not do what it was asked for; 2 for an error in the command line: a number that
+ * no numbering plan has, or a missing customer or secret.
  * Clients that a module opened are still open.
  */
 export async function runOperator(settings: OperatorSettings, { out, err }: DevOutput): Promise<number> {
@@ -35,23 +36,22 @@ export async function runOperator(settings: OperatorSettings, { out, err }: DevO
     out(settings.json ? `${JSON.stringify(data)}\n` : text);
     return done ? 0 : 1;
   } catch (error) {
-    warn(messageOf(error));
-    return isInvalidNumber(error) ? 2 : 1;
+    const message = messageOf(error);
+    warn(message);
+    return [notANumber, noCustomer, noSecret].includes(message) ? 2 : 1;
   } finally {
     await opened?.close();
   }
 }
 
+const noCustomer = "this verifier has customers: name one with --customer UUID";
+
 /** Replaces the words of a call by those of the command line. */
 function messageOf(error: unknown): string {
   const { message } = error as Error;
-  if (message.startsWith("customer_uuid is required")) return "this verifier has customers: name one with --customer UUID";
-  if (isInvalidNumber(error)) return notANumber;
+  if (message.startsWith("customer_uuid is required")) return noCustomer;
+  if ((error as { readonly code?: string }).code === "invalid_phone_number") return notANumber;
   return message.replace(/^phoneproof: /, "").replace(/^customer_uuid /, "--customer ");
-}
-
-function isInvalidNumber(error: unknown): boolean {
-  return (error as { readonly code?: string }).code === "invalid_phone_number";
 }
 
 async function why({ settings: { number }, verifier, customer }: Asked): Promise<Done> {
@@ -62,12 +62,15 @@ async function why({ settings: { number }, verifier, customer }: Asked): Promise
 }
 
 async function unlock({ settings: { number }, verifier, customer }: Asked): Promise<Done> {
-  const data = await verifier.unlock({ ...customer, phone_number: number });
+  const of = { ...customer, phone_number: number };
+  const [{ length }, refusals] = await Promise.all([verifier.history({ ...of, limit: 1 }), verifier.refusals(of)]);
+  const data = await verifier.unlock(of);
   const next = dateOf(data.next_unlock_at);
   const text = data.unlocked
     ? `The limits of ${number} are lifted: the user can ask for a code again. They can be lifted again from ${next} on.\n`
     : `The limits of ${number} were lifted less than a day ago. They can be lifted again from ${next} on.\n`;
-  return { data: { phone_number: number, ...data }, text, done: data.unlocked };
+  const hint = length + refusals.length === 0 ? `Nothing is stored about it. ${whatToCheck}\n` : "";
+  return { data: { phone_number: number, ...data }, text: text + hint, done: data.unlocked };
 }
 
 async function erase({ settings: { number, yes }, verifier, customer }: Asked): Promise<Done> {
@@ -84,7 +87,8 @@ async function erase({ settings: { number, yes }, verifier, customer }: Asked): 
   }
   const data = await verifier.erase(of);
   const text = `${countOf(data.erased, "authentication")} of ${number} erased. What its limits have counted is kept under keyed hashes until ${dateOf(data.counts_until)}.\n`;
-  return { data: { phone_number: number, ...data }, text, done: true };
+  const hint = data.erased === 0 ? `None was found. ${whatToCheck}\n` : "";
+  return { data: { phone_number: number, ...data }, text: text + hint, done: true };
 }
 
 async function stats({ settings: { days }, verifier, customer }: Asked): Promise<Done> {

@@ -12,6 +12,8 @@ export const defaultDays = 7;
 
 export const notANumber = "this is not a valid number in international form, for example +33612345678";
 
+export const noSecret = "the environment variable PHONEPROOF_SECRET is not set: it is the secret of your verifier";
+
 const options = { ...valued("customer", "store", "data", "prefix", "days"), ...flags("yes", "json") };
 
 export type OperatorSettings = ReturnType<typeof readOperatorSettings>;
@@ -34,8 +36,9 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
   if (customer !== undefined && !Uuid.safeParse(customer).success)
     throw new TypeError(`${values.customer === undefined ? "PHONEPROOF_CUSTOMER" : "--customer"} must be a UUID`);
   const secret = secretIn(env);
-  if (module === undefined && place === undefined) throw new TypeError(`${command} needs a file or a store: --data memory is empty`);
-  if (module === undefined && secret === undefined && place !== undefined && "driver" in place)
+  if ("file" in place && place.file === undefined && (module === undefined || place.by === undefined))
+    throw new TypeError(`${command} needs a file or a store: --data memory is empty`);
+  if (module === undefined && secret === undefined && "driver" in place)
     throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET, the secret of your verifier; or name the module that exports it`);
   return {
     command,
@@ -45,8 +48,7 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
     module,
     /** Its UUID. `undefined`: the verifier has no customers, or the file of `phoneproof dev` names the customer. */
     customer,
-    /** `undefined`: in memory. */
-    place: place && { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },
+    place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },
     /** `undefined`: the one that `phoneproof dev` keeps in its file. */
     secret,
     pepper: env["PHONEPROOF_PEPPER"] || undefined,

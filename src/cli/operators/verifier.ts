@@ -1,4 +1,3 @@
-import { existsSync } from "node:fs";
 import { generateApiKey } from "../../access/accounts.js";
 import { createVerifier, type Verifier } from "../../create-verifier.js";
 import type { VerifierOptions } from "../../options/types.js";
@@ -7,7 +6,7 @@ import { knownIdentity } from "../identity.js";
 import { verifierOf } from "../module.js";
 import { quietOptions } from "../quiet.js";
 import { openPlace } from "../store.js";
-import type { OperatorSettings } from "./settings.js";
+import { noSecret, type OperatorSettings } from "./settings.js";
 
 /** What the operators' commands use of a verifier. */
 const asked = ["history", "refusals", "unlock", "erase", "stats"] as const;
@@ -24,17 +23,14 @@ export async function openVerifier(settings: OperatorSettings, warn: (line: stri
   const { module, place, customer } = settings;
   const named = customer === undefined ? {} : { customer_uuid: customer };
   if (module !== undefined) {
-    const verifier = await verifierOf(module, place, warn, asked);
+    const verifier = await verifierOf(module, place, warn, asked, { mustExist: true });
     return { verifier, customer: named, close: () => verifier.close() };
   }
-  // SQLite would create it, and nothing would be known of anyone.
-  if (place !== undefined && "file" in place && !existsSync(place.file))
-    throw new Error(`there is no file ${place.file}: name the store with PHONEPROOF_STORE or PHONEPROOF_DATA, or with --store or --data`);
-  const opened = await openPlace(place, warn);
+  const opened = await openPlace(place, warn, { mustExist: true });
   try {
     const kept = settings.secret === undefined ? await knownIdentity(opened.store) : undefined;
     const secret = settings.secret ?? kept?.secret;
-    if (secret === undefined) throw new Error("the environment variable PHONEPROOF_SECRET is not set: it is the secret of your verifier");
+    if (secret === undefined) throw new Error(noSecret);
     const customer_uuid = customer ?? kept?.customer_uuid;
     const verifier = await verifierOver(opened.store, { secret, pepper: settings.pepper }, customer_uuid, warn);
     const close = async () => {

@@ -13,13 +13,16 @@ export function reportOf(phone_number: string, history: readonly Explanation[], 
   };
 }
 
+/** Where nothing is found: with another secret, the same number has other keys. */
+export const whatToCheck = "Check the number, --customer, the store and, if you name no module, PHONEPROOF_SECRET and PHONEPROOF_PEPPER.";
+
 /** The report as text. */
 export function textOf({ phone_number, authentications, refusals }: ReturnType<typeof reportOf>): string {
   if (authentications.length + refusals.length === 0)
     return [
       `Nothing is stored about ${phone_number}.`,
       "Either no request for it reached this customer, or its records have been deleted: those of a blocked request after ten minutes, others after a day.",
-      "Check the number, --customer and the store.",
+      whatToCheck,
       "",
     ].join("\n");
   const parts = [
