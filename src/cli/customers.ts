@@ -76,7 +76,7 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   };
   const given = Object.fromEntries(Object.entries(argument).filter(([, value]) => value !== undefined));
   const place = readPlace(values, env);
-  if (place === undefined) throw new TypeError(`${command} needs a file: --data memory is empty`);
+  if ("file" in place && place.file === undefined) throw new TypeError(`${command} needs a file: --data memory is empty`);
   return {
     place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },
     secret,

@@ -17,7 +17,7 @@ export function readDoctorSettings(args: readonly string[], env: Environment) {
   return {
     /** Path of the module that exports the verifier. */
     module,
-    /** For a module that leaves its store to the command. `undefined`: in memory. */
+    /** For a module that leaves its store to the command. */
     place: readPlace(values, env),
     /** Whether values for development are errors. */
     production: values.development !== true,

@@ -5,30 +5,31 @@ import type { Verifier } from "../create-verifier.js";
 import type { Hook } from "../hooks/index.js";
 import type { Store } from "../ports/store.js";
 import type { Place } from "./settings.js";
-import { openPlace } from "./store.js";
+import { type Opening, openPlace } from "./store.js";
 
 /** The export of a module that leaves its store to the command: `({ store }) => createVerifier({ store, … })`. */
 type Build = (parts: { readonly store: Store }) => unknown;
 
 /**
  * The verifier that the module exports as `verifier` or by default, directly or as a promise. An exported function is
- * called with the store that `place` names. `warn` gets a line if there is no file.
+ * called with the store that `place` names. `warn` gets a line if there is no file, and while a promise does not settle.
  *
  * @param needs What must be there besides `flush` and `close`: the verifier may be of another version of this package.
  * @throws Error that names the fix.
  */
 export async function verifierOf(
   module: string,
-  place: Place | undefined,
+  place: Place,
   warn: (line: string) => void,
   needs: readonly (keyof Verifier)[] = [],
+  opening: Opening = {},
 ): Promise<Verifier> {
   const path = resolve(module);
-  const exported = await exportsOf(path);
+  const exported = await exportsOf(path, warn);
   // A CommonJS module's exports are the default export and may contain a `default` of their own.
   const inner = exported["default"] as Record<string, unknown> | null | undefined;
   const promised = [exported["verifier"], inner, inner?.["verifier"], inner?.["default"]];
-  const candidates = await settled(Promise.all(promised), `the promise that ${path} exports`).catch((error: unknown) => {
+  const candidates = await settled(Promise.all(promised), `the promise that ${path} exports`, warn).catch((error: unknown) => {
     if (error instanceof NeverSettled) throw error;
     throw new Error(`the promise that ${path} exports was rejected; correct the error there: ${wordsOf(error)}`);
   });
@@ -38,7 +39,7 @@ export async function verifierOf(
       `${"driver" in place ? "--store" : "--data"} has no effect: the verifier of ${path} has its own store. To use this one, export ({ store }) => createVerifier({ store, … })`,
     );
   const build = candidates.find((one): one is Build => typeof one === "function");
-  const verifier = found ?? (build && (await built(build, place, warn, path)));
+  const verifier = found ?? (build && (await built(build, place, warn, opening, path)));
   if (!isVerifier(verifier))
     throw new Error(`${path} exports no verifier: add \`export const verifier = createVerifier({ … })\` to it, or export it by default`);
   if (needs.some((name) => verifier[name] === undefined))
@@ -47,36 +48,36 @@ export async function verifierOf(
 }
 
 /** The hooks that the module exports as `hooks`, for `hooks(verifier, list)`. Throws an `Error` that names the fix. */
-export async function hooksOf(module: string): Promise<readonly Hook[]> {
+export async function hooksOf(module: string, warn: (line: string) => void): Promise<readonly Hook[]> {
   const path = resolve(module);
-  const exported = await exportsOf(path);
+  const exported = await exportsOf(path, warn);
   const list: unknown = exported["hooks"] ?? (exported["default"] as Record<string, unknown> | null | undefined)?.["hooks"] ?? [];
   if (Array.isArray(list)) return list as readonly Hook[];
   throw new Error(`${path} exports hooks that are not a list: export const hooks = [supabaseHook({ … })]`);
 }
 
-async function exportsOf(path: string): Promise<Record<string, unknown>> {
+async function exportsOf(path: string, warn: (line: string) => void): Promise<Record<string, unknown>> {
   if (!statSync(path, { throwIfNoEntry: false })?.isFile()) throw new Error(`there is no file ${path}: name the module that exports your verifier`);
   try {
-    return (await settled(import(pathToFileURL(path).href), `a promise that ${path} awaits`)) as Record<string, unknown>;
+    return (await settled(import(pathToFileURL(path).href), `a promise that ${path} awaits`, warn)) as Record<string, unknown>;
   } catch (error) {
     if (error instanceof NeverSettled) throw error;
-    if ((error as NodeJS.ErrnoException).code === "ERR_UNKNOWN_FILE_EXTENSION")
+    if ((error as NodeJS.ErrnoException | undefined)?.code === "ERR_UNKNOWN_FILE_EXTENSION")
       throw new Error(`Node cannot import ${path} as it is: build it first and name the JavaScript file`);
     throw new Error(`importing ${path} failed; correct the error there: ${wordsOf(error)}`);
   }
 }
 
 /** Whether the command line names a place. Environment variables may be for other commands. */
-function isOption(place: Place | undefined): place is Place {
-  return place !== undefined && place.by === undefined && ("driver" in place || place.isAsked);
+function isOption(place: Place): boolean {
+  return place.by === undefined && ("driver" in place || place.isAsked);
 }
 
-async function built(build: Build, place: Place | undefined, warn: (line: string) => void, path: string): Promise<unknown> {
-  const { store } = await openPlace(place, warn);
+async function built(build: Build, place: Place, warn: (line: string) => void, opening: Opening, path: string): Promise<unknown> {
+  const { store } = await openPlace(place, warn, opening);
   try {
     // The verifier closes the store.
-    return await settled(Promise.resolve(build({ store })), `the promise of ${path}'s function`);
+    return await settled(Promise.resolve(build({ store })), `the promise of ${path}'s function`, warn);
   } catch (error) {
     if (error instanceof NeverSettled) throw error;
     throw new Error(`the function that ${path} exports failed; correct the error there: ${wordsOf(error)}`);
@@ -85,17 +86,24 @@ async function built(build: Build, place: Place | undefined, warn: (line: string
 
 class NeverSettled extends Error {}
 
+/** After how long a promise that has not settled is reported. Milliseconds. */
+const patience = 10_000;
+
 /**
  * The result of the promise. Throws if nothing left in the process can settle it: Node would exit without a message.
- * `whose`: its name for the error.
+ * `whose`: its name for the error, and for the line that is written while it is waited for.
  */
-async function settled<T>(promise: Promise<T>, whose: string): Promise<T> {
+async function settled<T>(promise: Promise<T>, whose: string, warn: (line: string) => void): Promise<T> {
   let idle = () => {};
+  const waiting = setTimeout(() => warn(`${whose} has not settled for ${patience / 1000} s; still waiting for it`), patience).unref();
   const never = new Promise<never>((_, reject) => {
     idle = () => reject(new NeverSettled(`${whose} never settles: nothing is left that could settle it; correct the error there`));
     process.once("beforeExit", idle);
   });
-  return Promise.race([promise, never]).finally(() => process.off("beforeExit", idle));
+  return Promise.race([promise, never]).finally(() => {
+    clearTimeout(waiting);
+    process.off("beforeExit", idle);
+  });
 }
 
 /** The stack of an error. Of a syntax error, Node's and V8's words quote the source or JSON, which may hold a secret. */

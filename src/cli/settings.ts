@@ -13,9 +13,10 @@ export type StoreSettings = Named &
     readonly prefix?: string;
   };
 
-/** The file of an SQLite store, given or by default. */
+/** The file of an SQLite store, or memory, given or by default. */
 export interface DataSettings extends Named {
-  readonly file: string;
+  /** `undefined`: in memory. */
+  readonly file: string | undefined;
   /** Whether it was given: then a missing SQLite is an error. */
   readonly isAsked: boolean;
 }
@@ -32,16 +33,15 @@ export type Place = StoreSettings | DataSettings;
 const storeVariable = "PHONEPROOF_STORE";
 const dataVariable = "PHONEPROOF_DATA";
 
-/** Reads the options, or else the environment. Returns `undefined` for memory, and the default file if nothing is given. */
-export function readPlace(given: { readonly store?: string | undefined; readonly data?: string | undefined }, env: Environment): Place | undefined {
+/** Reads the options, or else the environment. Returns the default file if nothing is given. */
+export function readPlace(given: { readonly store?: string | undefined; readonly data?: string | undefined }, env: Environment): Place {
   if (given.store !== undefined && given.data !== undefined) throw new TypeError("--data has no effect with --store");
   if (given.store !== undefined) return readStore(given.store, env);
   if (given.data !== undefined) return readData(given.data);
   const { [storeVariable]: store, [dataVariable]: data } = env;
   if (store && data) throw new TypeError(`${storeVariable} and ${dataVariable} are both set: unset one`);
   if (store) return { ...readStore(store, env, storeVariable), by: storeVariable };
-  const file = readData(data || undefined);
-  return data && file ? { ...file, by: dataVariable } : file;
+  return { ...readData(data || undefined), ...(data && { by: dataVariable }) };
 }
 
 /** Whether an option or a variable names a place. */
@@ -102,7 +102,6 @@ export function readDevSettings(args: readonly string[], env: Environment) {
     host: values.host ?? "127.0.0.1",
     /** The requested port. `undefined`: the first free one from 3000 on. */
     port: values.port === undefined ? undefined : integer("--port", values.port, 0, 65_535),
-    /** `undefined`: in memory. */
     place,
     /** Whether to print one JSON object per line to stdout, and everything else to stderr. */
     json: values.json ?? false,
@@ -126,10 +125,10 @@ export function readDevSettings(args: readonly string[], env: Environment) {
 /** Default path of the data file. */
 export const defaultData = "./phoneproof.db";
 
-/** Reads the value of `--data`; returns `undefined` for memory. */
-function readData(value: string | undefined): DataSettings | undefined {
+/** Reads the value of `--data`. */
+function readData(value: string | undefined): DataSettings {
   if (value === "") throw new TypeError("--data takes the path of a file, or memory");
-  return value === "memory" ? undefined : { file: value ?? defaultData, isAsked: value !== undefined };
+  return { file: value === "memory" ? undefined : (value ?? defaultData), isAsked: value !== undefined };
 }
 
 /** Reads a store's URL. Errors never contain it, as it may contain a password. */

@@ -139,7 +139,7 @@ async function serve(settings: DevSettings, identity: DevIdentity, opened: OpenS
 }
 
 function isServer({ place }: DevSettings): boolean {
-  return place !== undefined && "driver" in place;
+  return "driver" in place;
 }
 
 /** A wildcard address is reached through loopback. */

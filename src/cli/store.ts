@@ -1,3 +1,5 @@
+import { existsSync } from "node:fs";
+import { setTimeout as sleep } from "node:timers/promises";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { postgresStore } from "../../adapters/store/postgres/index.js";
@@ -26,9 +28,16 @@ interface Candidate extends OpenStore {
 /** Milliseconds to wait at the start for a server that does not respond. */
 const startTimeout = 3_000;
 
+export interface Opening {
+  /** Fails where there is no file: SQLite would create an empty one. Default: false. */
+  readonly mustExist?: boolean;
+  /** Whether a server that is down is waited for in the background, where requests are rejected until it responds. Default: false. */
+  readonly waits?: boolean;
+}
+
 /** Opens what the options or the environment name. Throws as the functions below do. */
-export function openPlace(place: Place | undefined, warn: (line: string) => void): Promise<OpenStore> {
-  return place !== undefined && "driver" in place ? openStore(place) : openData(place, warn);
+export function openPlace(place: Place, warn: (line: string) => void, opening: Opening = {}): Promise<OpenStore> {
+  return "driver" in place ? openStore(place, warn, opening) : openData(place, warn, opening);
 }
 
 /**
@@ -37,21 +46,26 @@ export function openPlace(place: Place | undefined, warn: (line: string) => void
  *
  * @throws Error if the file cannot be used. The message names the option or variable, and the fix.
  */
-async function openData(data: DataSettings | undefined, warn: (line: string) => void): Promise<OpenStore> {
+async function openData({ by, file, isAsked }: DataSettings, warn: (line: string) => void, { mustExist = false }: Opening): Promise<OpenStore> {
   const inMemory: OpenStore = { store: memoryStore(), name: "the memory store", async close() {} };
-  if (data === undefined) return inMemory;
-  const store = sqliteStore({ file: data.file });
+  const isMissing = mustExist && (file === undefined || !existsSync(file));
+  if (isMissing || file === undefined) {
+    if (!mustExist) return inMemory;
+    const fix = "name the store with PHONEPROOF_STORE or PHONEPROOF_DATA, or with --store or --data";
+    throw new Error(`${file === undefined ? "data in memory is empty" : `there is no file ${file}`}: ${fix}`);
+  }
+  const store = sqliteStore({ file });
   try {
     await store.get("probe");
   } catch (error) {
     const { message, cause } = error as Error;
-    if (!data.isAsked && (cause as NodeJS.ErrnoException | undefined)?.code === "ERR_MODULE_NOT_FOUND") {
+    if (!isAsked && (cause as NodeJS.ErrnoException | undefined)?.code === "ERR_MODULE_NOT_FOUND") {
       warn("Data lives in memory until this process ends: this Node.js has no SQLite. To keep it, use Node.js 22.13 or newer, or npm install libsql.");
       return inMemory;
     }
-    throw new Error(`${data.by ?? "--data"} ${data.file}: ${message.replace(/^sqliteStore: /, "")}`);
+    throw new Error(`${by ?? "--data"} ${file}: ${message.replace(/^sqliteStore: /, "")}`);
   }
-  return { store, name: `its data in ${data.file}`, close: async () => store.close?.() };
+  return { store, name: `its data in ${file}`, close: async () => store.close?.() };
 }
 
 /**
@@ -60,7 +74,7 @@ async function openData(data: DataSettings | undefined, warn: (line: string) => 
  * @throws Error if the driver is not installed or the server cannot be used. The message names the option or variable, and the fix.
  * The URL may contain a password, which no driver includes in its errors.
  */
-async function openStore(settings: StoreSettings): Promise<OpenStore> {
+async function openStore(settings: StoreSettings, warn: (line: string) => void, { waits = false }: Opening): Promise<OpenStore> {
   const { by: name = "--store", driver, url, prefix } = settings;
   let opened: Candidate | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -73,12 +87,30 @@ async function openStore(settings: StoreSettings): Promise<OpenStore> {
     await Promise.race([candidate.probe(), late]);
     return candidate;
   } catch (error) {
-    await opened?.close();
     if (error instanceof DriverMissing) throw new Error(`${name} ${error.message}`);
     const { message, code } = error as { message?: string; code?: string };
-    throw new Error(`${name}: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`);
+    const problem = `${name}: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`;
+    if (opened === undefined || !waits) {
+      await opened?.close();
+      throw new Error(problem);
+    }
+    warn(`${problem} It is tried again until it responds; until then, requests get 503.`);
+    void keepProbing(opened);
+    return opened;
   } finally {
     clearTimeout(timer);
+  }
+}
+
+/** Probes the server until it responds; its probe may also make tables or indexes. */
+async function keepProbing({ probe }: Candidate): Promise<void> {
+  for (;;) {
+    await sleep(startTimeout, undefined, { ref: false });
+    const works = await probe().then(
+      () => true,
+      () => false,
+    );
+    if (works) return;
   }
 }
 
@@ -98,7 +130,8 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
       store,
       name: "Redis",
       probe: async () => {
-        await client.connect();
+        // An attempt that goes on reconnects by itself.
+        if (!client.isOpen) await client.connect();
         reconnectWhenSilent(client);
         await store.get("probe");
       },

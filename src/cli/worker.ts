@@ -19,7 +19,7 @@ export function readWorkerSettings(args: readonly string[], env: Environment) {
   return {
     /** Path of the module that exports the verifier. */
     module,
-    /** For a module that leaves its store to the command. `undefined`: in memory. */
+    /** For a module that leaves its store to the command. */
     place: readPlace(values, env),
     /** Seconds between two searches for due callbacks. */
     interval: values.interval === undefined ? 5 : integer("--interval", values.interval, 1, 3_600),
@@ -38,7 +38,7 @@ export function readWorkerSettings(args: readonly string[], env: Environment) {
 export async function runWorker({ module, place, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   let verifier: Verifier;
   try {
-    verifier = await verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`));
+    verifier = await verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`), [], { waits: true });
   } catch (error) {
     err(`phoneproof: ${(error as Error).message}\n`);
     return 2;

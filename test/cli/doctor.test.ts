@@ -151,7 +151,11 @@ test("the command line of doctor", () => {
     production: true,
     json: false,
   });
-  expect(readDoctorSettings(["v.js", "--json", "--development", "--data", "memory"], {})).toEqual({ module: "v.js", production: false, json: true });
+  expect(readDoctorSettings(["v.js", "--json", "--development", "--data", "memory"], {})).toMatchObject({
+    production: false,
+    json: true,
+    place: { file: undefined },
+  });
   expect(() => readDoctorSettings([], {})).toThrow(/path of a module/);
   expect(() => readDoctorSettings(["a", "b"], {})).toThrow('unexpected argument "b"');
 });

@@ -3,6 +3,7 @@ import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { describe, expect, onTestFinished, test } from "vitest";
+import { startRedis } from "../support/redis.js";
 import {
   apiKey,
   call,
@@ -256,14 +257,22 @@ describe("serve", () => {
     expect(await full.end).toBe(0);
   });
 
-  test("if the store is down at start, the process keeps running, and /healthz returns 503: docs/serve.md#when-it-does-not-start", async () => {
+  test("if the store is down at start, the process keeps running, and /healthz returns 503 until it responds: docs/serve.md#when-it-does-not-start", async () => {
     const cwd = place({ "verifier.js": ordinary });
-    const PHONEPROOF_STORE = `redis://user:hidden-password@127.0.0.1:${await freePort()}`;
+    const redis = await startRedis(["--user", "user", "on", ">hidden-password", "~*", "&*", "+@all"]);
+    onTestFinished(redis.stop);
+    await redis.signal("SIGKILL");
+    const PHONEPROOF_STORE = redis.url.replace("//", "//user:hidden-password@");
     const command = start(["serve", "./verifier.js", "--port", "0"], { cwd, env: { PHONEPROOF_STORE } });
-    await until(() => command.out.includes("\n") || command.ended !== undefined);
+    const listening = () => command.lines().find(({ type }) => type === "listening");
+    await until(() => listening() || command.ended !== undefined);
     expectQuiet(command, "hidden-password");
     expect(command.ended, command.err).toBeUndefined();
-    expect(await healthOf({ url: String(command.lines()[0]?.url) })).toBe(503);
+    const server = { url: String(listening()?.url) };
+    expect(await healthOf(server)).toBe(503);
+    await redis.restart();
+    await until(async () => (await healthOf(server)) === 200, 15_000);
+    expect((await call(server, "authentication", { phone_number: number })).json["status"]).toBe("pending");
   });
 
   test("/healthz returns 503 while every request does, as the file is gone or replaced: docs/serve.md#what-it-serves, docs/stores.md#sqlite", async () => {

@@ -70,15 +70,15 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
 async function prepare(settings: ServeSettings, tell: (line: object) => void, warn: (line: string) => void) {
   const { module, metricsPort } = settings;
-  const verifier = await verifierOf(module, settings.place, warn, ["http", "verifications", "ping", "receipts", "metricsHandler"]);
+  const verifier = await verifierOf(module, settings.place, warn, ["http", "verifications", "ping", "receipts", "metricsHandler"], { waits: true });
   const health = createHealth(verifier, (ok, fault) => tell({ type: "store", ok, fault }));
-  const listed = await hooksOf(module);
+  // Builds a verifier that is built at its first use, and logs a store that is down. It may still come up later.
+  await health.answer();
+  const listed = await hooksOf(module, warn);
   const made = [...settings.wires.map((name) => wires[name](verifier)), ...(listed.length > 0 ? [hooks(verifier, listed)] : [])];
   const server = limitedServer(serviceListener(verifier, made, health, tell));
   const connections = followConnections(server);
   answerRefused(server, connections, tell);
-  // Builds a verifier that is built at its first use, and logs a store that is down. It may still come up later.
-  await health.answer();
   return { verifier, health, main: { server, connections }, metrics: metricsPort === undefined ? undefined : metricsListener(verifier) };
 }
 

@@ -29,7 +29,7 @@ export function readServeSettings(args: readonly string[], env: Environment) {
   return {
     /** Path of the module that exports the verifier. */
     module,
-    /** For a module that leaves its store to the command. `undefined`: in memory. */
+    /** For a module that leaves its store to the command. */
     place: readPlace(values, env),
     /** Address to listen on. */
     host: values.host ?? defaultHost,
