@@ -89,30 +89,35 @@ export interface Client {
  * @throws TypeError for an invalid option.
  */
 export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch: given }: ClientOptions): Client {
-  need("baseUrl", baseUrl, /^https?:\/\/[^\s?#@]+$/, "like https://example.com");
+  need("baseUrl", URL.canParse(baseUrl) && baseUrl, /^https?:\/\/[^\s?#@]+$/, "like https://example.com");
   need("apiKey", apiKey, /^[!-~]+$/, "a customer's key");
   need("customerUuid", customer_uuid, /^[\da-f-]{36}$/i, "a customer's UUID");
   need("timeout", `${timeout > 0 && timeout <= 3600}`, /true/, "seconds, at most 3600");
   need("retries", `${retries}`, /^\d$/, "0 to 9");
+  need("fetch", typeof (given ?? need), /^f/, "a function");
   const v1 = `${baseUrl.replace(/\/*(\/v1)?\/*$/, "")}/v1/`;
 
-  /** Without a `request` it is a GET. Of the paths, those of calls with a key are below "l". */
+  /** A lookup is a GET. Of the paths, those of calls with a key are below "l". */
   async function call<A>(
     path: string,
     left: number,
     request?: AnyInput,
     { signal, idempotencyKey: key = path < "l" ? crypto.randomUUID() : undefined }: KeyedCallOptions = {},
   ): Promise<A> {
-    need("idempotencyKey", key ?? "", /^[ -~\xa0-\xff]*$/, "printable ASCII");
+    if (key !== undefined && !(typeof key === "string" && /^[ -~]{1,255}$/.test(key)))
+      throw new TypeError("idempotencyKey must be 1 to 255 printable ASCII characters");
+    const sent = path[0] !== "l" && { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) };
     for (;;) {
       signal?.throwIfAborted();
       const ending = new AbortController();
       const end = wake(timeout, signal, () => ending.abort());
       let failed: FaultError | TransportError;
+      // Your own `fetch` may not look at its signal.
+      const ended = new Promise<never>((_, reject) => ending.signal.addEventListener("abort", reject));
       try {
         // The global `fetch` is read on each call, so that tools can replace it later.
-        const answer = await (given ?? fetch)(v1 + path, {
-          ...(request && { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) }),
+        const asking = (given ?? fetch)(v1 + path, {
+          ...sent,
           headers: {
             "x-api-key": apiKey,
             "customer-uuid": customer_uuid,
@@ -122,8 +127,9 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
           redirect: "manual",
           signal: ending.signal,
         });
+        const answer = await Promise.race([asking, ended]);
         const { status, headers } = answer;
-        const body = objectOf(await answer.text());
+        const body = objectOf(await Promise.race([answer.text(), ended]));
         const { authentication_uuid: id = body.phone_number } = body;
         if (
           status === 200 &&
@@ -136,10 +142,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         failed =
           status >= 400 && body.doc_url && typeof body.code === "string"
             ? new FaultError(body as ErrorBody, status, retry_after)
-            : new TransportError("bad_answer", `HTTP ${status} (${headers.get("location") ?? headers.get("content-type")}) is not ours: check baseUrl`, {
-                status,
-                retry_after,
-              });
+            : new TransportError("bad_answer", `HTTP ${status} (${toward(headers)}) is not ours: check baseUrl`, { status, retry_after });
       } catch (cause) {
         signal?.throwIfAborted();
         failed = ending.signal.aborted
@@ -172,6 +175,11 @@ function wake(seconds: number, signal: AbortSignal | undefined, go: () => void):
   const timer = setTimeout(end, seconds * 1000);
   signal?.addEventListener("abort", end);
   return end;
+}
+
+/** Where a redirect leads, without the number that a lookup's path names; or the kind of content. */
+function toward(headers: { get(name: string): string | null }): string {
+  return `${headers.get("location") ?? headers.get("content-type")}`.replace(/\d{7,}/, "…");
 }
 
 /** @throws TypeError unless the value is text of this form. The error omits the value, which may be a key. */
