@@ -49,11 +49,13 @@ export class OtpInput extends reflecting(HTMLElement) {
   #answer: OtpAnswer | null = null;
   /** The content of the field at the last change. */
   #seen = "";
+  /** The same, at the last `change` event, or as the page has set it. */
+  #told = "";
   /** Whether the user has changed the code since the last response, which was about the previous code. */
   #edited = false;
   /**
-   * Whether the page or its button has submitted the form with the current code, without a response so far. If so,
-   * Enter after the last digit does not submit it again.
+   * Whether the page or its button has submitted the form with the current code, without a response so far or with
+   * success. If so, Enter after the last digit does not submit it again.
    */
   #sent = false;
   #off = false;
@@ -75,6 +77,8 @@ export class OtpInput extends reflecting(HTMLElement) {
 
   constructor() {
     super();
+    // Like every field, it is sent even if nothing was entered.
+    this.#internals.setFormValue("");
     const shadow = this.attachShadow({ mode: "open", delegatesFocus: true });
     shadow.adoptedStyleSheets = [styleSheet()];
     shadow.append(this.#root);
@@ -89,10 +93,11 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#input.addEventListener("compositionend", (event) => this.#typed(event));
     this.#input.addEventListener("keydown", ({ key, isComposing, repeat }) => {
       if (key !== "Enter" || isComposing || repeat) return;
-      if (!this.#sent) this.form?.requestSubmit();
+      this.#changed();
+      if (!this.#sent) this.#submit();
       this.#sent = false;
     });
-    this.#input.addEventListener("change", () => this.dispatchEvent(new Event("change", { bubbles: true })));
+    this.#input.addEventListener("change", () => this.#changed());
     this.#input.addEventListener("focus", () => {
       // The texts outside may have changed without an event.
       this.#render();
@@ -112,6 +117,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   /** As with every field, setting the value in code fires no event. */
   set value(value: string | null | undefined) {
     this.#input.value = digitsOf(`${value ?? ""}`).slice(0, this.length);
+    this.#told = this.value;
     this.#take(false);
   }
 
@@ -194,7 +200,8 @@ export class OtpInput extends reflecting(HTMLElement) {
       if (value !== before) this.#nextCall = timeOf(value);
     }
     const isNews = news.includes(name);
-    if (isNews) this.#edited = this.#sent = false;
+    if (isNews) this.#edited = false;
+    if (isNews && tones.get(this.status) !== "success") this.#sent = false;
     this.#validate();
     this.#plan(isNews);
   }
@@ -285,6 +292,20 @@ export class OtpInput extends reflecting(HTMLElement) {
     if (whole) this.#hush();
     if (byPerson) this.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true }));
     if (completes && whole) this.#fire("otp-complete", { code: value });
+  }
+
+  /** Fires `change`, unless the page knows the value. */
+  #changed(): void {
+    if (this.#told === this.value) return;
+    this.#told = this.value;
+    this.dispatchEvent(new Event("change", { bubbles: true }));
+  }
+
+  /** Submits the form as Enter does in a field of the browser: with the form's first submit button, and not if that is disabled. */
+  #submit(): void {
+    const [button] = [...(this.form?.elements ?? [])].filter((one) => (one as HTMLButtonElement).type === "submit");
+    if (button === undefined) this.form?.requestSubmit();
+    else (button as HTMLButtonElement).click();
   }
 
   #ask(button: HTMLButtonElement, channel?: "voice"): void {
