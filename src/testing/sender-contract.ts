@@ -62,6 +62,8 @@ export function senderContract(
   options: { readonly behaviours?: readonly CarrierBehaviour[]; readonly crowd?: number; readonly patience?: number } = {},
 ): readonly ContractCase<SenderSubject>[] {
   const behaviours = options.behaviours ?? (Object.keys(due) as CarrierBehaviour[]);
+  const unknown = behaviours.find((one) => !Object.hasOwn(due, one));
+  if (unknown !== undefined) throw new Error(`senderContract: behaviours has ${String(unknown)}, which is not one of ${Object.keys(due).join(", ")}.`);
   const crowd = options.crowd ?? 50;
   if (!Number.isInteger(crowd) || crowd < 2) throw new Error(`senderContract: crowd must be an integer of 2 or more, got ${String(crowd)}.`);
   const patience = (options.patience ?? 10) * 1000;
@@ -96,6 +98,7 @@ function acceptingCases(crowd: number, patience: number): readonly ContractCase<
         `Ваш код: ${code} – 驗證碼 😀`,
         `100% & more + <b>"${code}"</b> \\ {code} {text} ü€`,
         `<#> ${code}\n\nFA+9qCX9VSu`,
+        `${code} is your code. ${"Never tell it to anyone who calls you. ".repeat(5)}`.trim(),
       ];
       for (const text of texts) {
         const message = newMessage({ text, code });

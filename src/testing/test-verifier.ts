@@ -130,9 +130,9 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   const verifier = createVerifier(withTestOverrides(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
 
   const lastTo = (number: string): CodeMessage | undefined => {
-    if (typeof number !== "string")
-      throw new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
-    return inbox.last(number.replace(/[^\d+]/g, ""));
+    const digits = String(number).replace(/[\s().-]/g, "");
+    if (!e164.test(digits)) throw new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
+    return inbox.last(digits);
   };
   const lastMessage = (number?: string) => (number === undefined ? inbox.messages.at(-1) : lastTo(number));
   const newest = (number: string): CodeMessage => {

@@ -65,5 +65,5 @@ export const oddTexts: readonly string[] = [
   ...["null", "nil", "undefined", "true", "false", "__proto__", "constructor", "toString", "$", "$where", "$inc", ".", "a.b", "*"],
   ...[":", "::a", "a:b", "[]", "{}", "{a}", "[1,2]", '"quoted"', "it's", "back\\slash", '{"code":123456,"a.b":1,"$set":{"x":null},"__proto__":{"y":1}}'],
   ...[" ", "a ", " a", "\n", "two\r\nlines", "\0", "nul\0inside", "tab\tbell\u0007", "line\u2028paragraph\u2029", "\ufeffbom"],
-  ...["é", "e\u0301", "ß ñ", "日本語", "😀👩‍👩‍👧", "\u007f\u0080\u00ff\u0100", "x".repeat(256)],
+  ...["é", "e\u0301", "ß ñ", "日本語", "😀👩‍👩‍👧", "\u007f\u0080\u00ff\u0100", "case", "Case", "x".repeat(256), `${"x".repeat(255)}y`],
 ];
