@@ -14,7 +14,7 @@ const scenario = (seed: number): Scenario => ({
   conversion: (route, country, send) => (country === "US" ? 0.5 : route === "B" && country === "DE" && send > from && send <= healed ? 0.6 : 0.9),
 });
 
-const seeds = Array.from({ length: 5 }, (_, i) => i + 1);
+const seeds = [1, 2, 3];
 
 /** Messages after `start` until, of the newest 50, the route had less than half its fair third. */
 function movedAfter({ records }: Run, country: string, route: string, start: number): number {
@@ -92,7 +92,7 @@ it("of three carriers, one that falls to 60 % in one country loses its traffic t
     // With an even split it would be 80 %.
     expect(row.conversion).toBeGreaterThan(0.84);
   }
-  expect(rows.filter(({ after }) => after > 0.28).length).toBeGreaterThanOrEqual(4);
+  expect(median(rows.map(({ after }) => after))).toBeGreaterThan(0.28);
   for (const { after } of rows) expect(after).toBeGreaterThan(0.2);
   expect(median(rows.map(({ back }) => back))).toBeLessThanOrEqual(700);
   // The other countries, one where everything converts and one where half does.
@@ -100,12 +100,12 @@ it("of three carriers, one that falls to 60 % in one country loses its traffic t
     expect(elsewhere[0]).toBeGreaterThan(0.2);
     expect(elsewhere[1]).toBeLessThan(0.47);
   }
-  expect(rows.reduce((sum, { falseAlarms }) => sum + falseAlarms, 0)).toBeLessThanOrEqual(3);
+  expect(rows.reduce((sum, { falseAlarms }) => sum + falseAlarms, 0)).toBeLessThanOrEqual(2);
 });
 
 it("four processes that share a store find out as fast as one, wherever the codes are checked", async () => {
   const rows = [];
-  for (const seed of seeds.slice(0, 3)) {
+  for (const seed of seeds.slice(0, 2)) {
     const four: Scenario = { ...scenario(seed), processes: 4, countries: ["DE"] };
     const [shared, alone] = [await simulate({ ...four, store: tallyStore() }), await simulate(four)];
     rows.push({
@@ -118,13 +118,12 @@ it("four processes that share a store find out as fast as one, wherever the code
   const table = rows.map(({ moved, late, lateAlone, after }, i) => [seeds[i], moved, percent(late), percent(lateAlone), percent(after)]);
   const head = ["seed", "moved after", "B, 201st to 700th", "the same without a store", "B, last 500"];
   console.log([head, head.map(() => "---"), ...table].map((cells) => `| ${cells.join(" | ")} |`).join("\n"));
-  for (const { moved, late, after } of rows) {
+  for (const { moved, late, lateAlone, after } of rows) {
     expect(moved).toBeLessThanOrEqual(200);
     expect(late).toBeLessThan(1 / 6);
-    expect(after).toBeGreaterThan(0.2);
+    expect(after).toBeGreaterThan(0.28);
+    expect(lateAlone).toBeGreaterThan(1 / 4);
   }
-  expect(median(rows.map(({ after }) => after))).toBeGreaterThan(0.28);
-  expect(median(rows.map(({ lateAlone }) => lateAlone))).toBeGreaterThan(1 / 4);
 });
 
 it("a backup of lower priority takes over from a route that falls, and gives back", async () => {
