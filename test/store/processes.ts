@@ -1,10 +1,10 @@
 import { type ChildProcess, fork } from "node:child_process";
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
-import { mkdirSync, rmSync } from "node:fs";
+import { rmSync } from "node:fs";
 import { basename, join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { build } from "tsup";
+import { build } from "esbuild";
 import type { PolicyOverride } from "../../src/domain/policy.js";
 import type { Ask, Batch, Outcome, ProcessSetup } from "./processes-worker.js";
 
@@ -16,24 +16,36 @@ export interface Processes {
 }
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
+const optional = [
+  "@aws-sdk/credential-providers",
+  "@mongodb-js/zstd",
+  "aws4",
+  "gcp-metadata",
+  "kerberos",
+  "mongodb-client-encryption",
+  "pg-native",
+  "snappy",
+  "socks",
+];
 
-/** Bundles a module for a process of its own, as Node runs no TypeScript. Whoever calls removes `outDir`. */
+/** Bundles a module for a process of its own, as Node runs no TypeScript, with its packages: to load them one by one takes most of the start. Whoever calls removes `outDir`. */
 export async function bundle(entry: URL): Promise<{ readonly script: string; readonly outDir: string }> {
   const outDir = join(root, "node_modules", ".cache", "phoneproof-processes", randomUUID());
-  mkdirSync(outDir, { recursive: true });
+  const script = join(outDir, basename(fileURLToPath(entry)).replace(/\.ts$/, ".mjs"));
   await build({
-    entry: [fileURLToPath(entry)],
-    outDir,
-    config: false,
+    entryPoints: [fileURLToPath(entry)],
+    outfile: script,
+    bundle: true,
     format: "esm",
     platform: "node",
     target: "node20",
-    silent: true,
-    noExternal: ["zod", "libphonenumber-js"],
+    logLevel: "error",
+    // Compiled parts, and what drivers load if it is there.
+    external: ["libsql", "*.node", ...optional],
     loader: { ".lua": "text" },
-    outExtension: () => ({ js: ".mjs" }),
+    banner: { js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);' },
   });
-  return { script: join(outDir, basename(fileURLToPath(entry)).replace(/\.ts$/, ".mjs")), outDir };
+  return { script, outDir };
 }
 
 /**
