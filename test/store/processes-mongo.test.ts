@@ -13,5 +13,5 @@ describe.runIf(server)("several processes on MongoDB", () => {
 
   afterAll(() => dropDatabase(url.href, name));
 
-  processCases(new URL("../support/mongo-process.ts", import.meta.url), async () => url.href, 2, true);
+  processCases(new URL("../support/mongo-process.ts", import.meta.url), async () => url.href, 2, 60, true);
 });

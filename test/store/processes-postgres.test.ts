@@ -9,5 +9,5 @@ describe.runIf(server)("several processes on PostgreSQL", () => {
   const made = newStore(server);
   afterAll(async () => (await made).close());
 
-  processCases(new URL("../support/postgres-process.ts", import.meta.url), async () => (await made).url, 2);
+  processCases(new URL("../support/postgres-process.ts", import.meta.url), async () => (await made).url, 2, 60);
 });

@@ -17,6 +17,7 @@ describe.runIf(installed)("several processes on Redis", () => {
       server ??= startRedis();
       return (await server).url;
     },
-    5,
+    2,
+    250,
   );
 });

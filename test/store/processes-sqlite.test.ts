@@ -6,5 +6,5 @@ describe("several processes on an SQLite file", () => {
   const { file, remove } = newFolder();
   afterAll(remove);
 
-  processCases(new URL("../support/sqlite-process.ts", import.meta.url), async () => file, 2);
+  processCases(new URL("../support/sqlite-process.ts", import.meta.url), async () => file, 2, 60);
 });
