@@ -55,12 +55,12 @@ function counted(store: PlainStore): Record<string, number> {
   return all;
 }
 
-describe("1,000 racers over four verifiers on one store (docs/contract.md#cells-may-lag)", () => {
+describe("hundreds of racers over four verifiers on one store (docs/contract.md#cells-may-lag)", () => {
   it.each(seeds)("%s: exactly the seed goes out, of creates and of keyed creates", async (_, rule, seed, number, fields) => {
     for (const make of [() => new SlowStore(), () => memoryStore({ name: randomUUID() }), () => new TwoStepStore()]) {
       const set = fleet(4, { store: make(), policy: { ...roomy, spam: only(rule) }, storeTimeout: 60 });
-      const answers = await Promise.all(times(1_000, (i) => ending(at(set, i).create(number(i), fields(i), i % 3 ? {} : { idempotencyKey: `k${i}` }))));
-      expect(tallied(answers)).toEqual({ pending: seed, spam_detected: 1_000 - seed });
+      const answers = await Promise.all(times(300, (i) => ending(at(set, i).create(number(i), fields(i), i % 3 ? {} : { idempotencyKey: `k${i}` }))));
+      expect(tallied(answers)).toEqual({ pending: seed, spam_detected: 300 - seed });
       expect(at(set, 0).sender.messages).toHaveLength(seed);
       await settled();
       expect(
@@ -129,8 +129,8 @@ describe("1,000 racers over four verifiers on one store (docs/contract.md#cells-
       for (let i = 0; i < 5; i++) ids.push((await one.create(french(1))).authentication_uuid);
     }
     expect(one.sender.messages).toHaveLength(20);
-    const answers = await Promise.all(times(1_000, (i) => ending(at(set, i).check(ids[i % ids.length] as string, one.wrong(ids[i % ids.length] as string)))));
-    expect(tallied(answers)).toEqual({ invalid: 50, rate_limited: 950 });
+    const answers = await Promise.all(times(400, (i) => ending(at(set, i).check(ids[i % ids.length] as string, one.wrong(ids[i % ids.length] as string)))));
+    expect(tallied(answers)).toEqual({ invalid: 50, rate_limited: 350 });
     expect(await ending(one.check(ids[0] as string, one.sender.codeOf(ids[0] as string))), "the right code too").toBe("rate_limited");
     one.clock.advance(36 * hour + minute);
     expect(await ending(one.check(ids.at(-1) as string, one.sender.codeOf(ids.at(-1) as string))), "until the day is over").toBe("valid");
@@ -650,7 +650,7 @@ describe("what counts for a day is over after it, and not before (docs/contract.
         else expect(await one.verifier.unlock(named(one, french(1)))).toMatchObject({ unlocked: true });
         await settled(4);
         one.clock.advance(look * hour);
-        const room = pending(await creates(one, 40, (i) => french(100 + i)));
+        const room = pending(await creates(one, 20, (i) => french(100 + i)));
         expect(room, `begun at ${begin} h, ${look} h after`).toBeLessThanOrEqual(how === "verified" ? 15 : 5);
       }
     }
@@ -678,7 +678,7 @@ describe("a message just before the boundary of a part, verified just after (doc
       for (const id of made) expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
       await settled(4);
       one.clock.advance(look * hour);
-      const room = pending(await creates(one, 40, (i) => french(100 + i)));
+      const room = pending(await creates(one, 20, (i) => french(100 + i)));
       if (room > 15) rooms[`${look} h later`] = room;
     }
     expect(rooms, "where more than 5 + 5 × 2 are let out").toEqual({});
