@@ -17,7 +17,7 @@ const siblings: NonNullable<Options["esbuildPlugins"]>[number] = {
 };
 
 /** Packages of many small files: nearly two hundred, whose loading one by one takes longer than everything else in an import. ES modules have them inside; `require` is quick with files, and takes them from where they are installed. */
-const inside = ["zod", "libphonenumber-js"];
+const inside = ["zod", "libphonenumber-js", "tsyringe", "ipaddr.js", "reflect-metadata"];
 
 const outsideOfCommonJs: NonNullable<Options["esbuildPlugins"]>[number] = {
   name: "outside of CommonJS",
@@ -29,7 +29,9 @@ const outsideOfCommonJs: NonNullable<Options["esbuildPlugins"]>[number] = {
 
 /** Whoever passes on a package passes on its licence. */
 async function writeLicences(): Promise<void> {
-  const licences = await Promise.all(inside.map(async (name) => `${name}\n\n${await readFile(`node_modules/${name}/LICENSE`, "utf8")}`));
+  // tslib is part of tsyringe.
+  const files = [...inside.map((name) => [name, "LICENSE"]), ["tslib", "LICENSE.txt"]];
+  const licences = await Promise.all(files.map(async ([name, file]) => `${name}\n\n${await readFile(`node_modules/${name}/${file}`, "utf8")}`));
   await writeFile("dist/LICENSES.txt", `The files of this folder contain parts of these packages.\n\n${licences.join("\n\n")}`);
 }
 

@@ -44,7 +44,7 @@ export async function buildCommand(more: Readonly<Record<string, string>> = {}):
     target: "node20",
     config: false,
     silent: true,
-    noExternal: ["zod", "libphonenumber-js"],
+    noExternal: ["zod", "libphonenumber-js", "tsyringe", "ipaddr.js", "reflect-metadata"],
     loader: { ".lua": "text" },
     esbuildPlugins: [rawText()],
   });

@@ -4,7 +4,7 @@ import { describe, expect, test } from "vitest";
 import { type Format, manifest, modules, nameOf, root, run } from "./built.js";
 
 /** What ES modules have inside; CommonJS loads it from where it is installed. */
-const inside = ["zod", "libphonenumber-js"];
+const inside = ["zod", "libphonenumber-js", "tsyringe", "ipaddr.js", "reflect-metadata"];
 
 /** What each subpath exports, and the only packages it loads. A type is no export here. */
 const surface: Readonly<Record<string, { readonly exports: readonly string[]; readonly loads: readonly string[] }>> = {
