@@ -136,7 +136,7 @@ describe("phoneproof serve --data", () => {
   };
   const received = (path: string) => outside.received.filter((one) => one.path === path);
 
-  test("kill -9 in the middle of 1,000 creates: each acknowledged one is there after the restart, its code is right, and its callback goes out", async () => {
+  test("kill -9 in the middle of 400 creates: each acknowledged one is there after the restart, its code is right, and its callback goes out", async () => {
     const customer_uuid = (await run("customers", "create"))["customer_uuid"] as string;
     const api_key = (await run("keys", "issue", customer_uuid))["key"] as string;
     const call = async (one: Served, path: string, fields: object) => {
@@ -148,19 +148,19 @@ describe("phoneproof serve --data", () => {
     const acknowledged = new Map<string, string>();
     let next = 0;
     const creating = async () => {
-      while (next < 1_000) {
+      while (next < 400) {
         const phone_number = numberOf(next++);
         const made = await call(first, "authentication", { phone_number, callback_url: `${outside.origin}/hook` }).catch(() => undefined);
         if (made === undefined) return;
         expect(made.status).toBe("pending");
         acknowledged.set(made.authentication_uuid, phone_number);
-        if (acknowledged.size === 500) first.signal("SIGKILL");
+        if (acknowledged.size === 200) first.signal("SIGKILL");
       }
     };
     const parallel = 32;
     await Promise.all(Array.from({ length: parallel }, creating));
     expect(await first.exited).toEqual([null, "SIGKILL"]);
-    expect(acknowledged.size).toBeGreaterThanOrEqual(500);
+    expect(acknowledged.size).toBeGreaterThanOrEqual(200);
 
     // What the first one was delivering comes back when its lease has ended.
     const second = await start(leaseTime + 1_000);
@@ -170,7 +170,11 @@ describe("phoneproof serve --data", () => {
 
     const hooks = () => received("/hook").map(({ headers, body }) => ({ id: headers["webhook-id"] as string, body }));
     const told = () => new Set(hooks().map(({ body }) => (JSON.parse(body) as { data: { authentication_uuid: string } }).data.authentication_uuid));
-    await expect.poll(() => [...acknowledged.keys()].filter((id) => !told().has(id)), { timeout: 120_000 }).toEqual([]);
+    const untold = () => {
+      const ids = told();
+      return [...acknowledged.keys()].filter((id) => !ids.has(id));
+    };
+    await expect.poll(untold, { timeout: 120_000 }).toEqual([]);
     const bodies = new Map<string, string>();
     let again = 0;
     for (const { id, body } of hooks()) {
