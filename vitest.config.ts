@@ -43,6 +43,6 @@ export default defineConfig({
     // Most of what tests do is to wait for these: as many as cores would leave half of each idle.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     hookTimeout: 480_000,
-    expect: { poll: { timeout: 60_000 } },
+    expect: { poll: { timeout: 60_000, interval: 100 } },
   },
 });

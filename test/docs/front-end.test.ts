@@ -82,7 +82,7 @@ describe.skipIf(!hasChromium("The whole page of docs/front-end.md"))("the whole 
     await tab.keyboard.type(first === "000000" ? "000001" : "000000");
     await tab.getByText("That code is not right. 4 tries left").first().waitFor();
     const again = tab.getByRole("button", { name: /new code/i });
-    await expect.poll(() => again.getAttribute("aria-disabled")).toBe("false");
+    await expect.poll(() => again.getAttribute("aria-disabled"), { interval: 1_000 }).toBe("false");
     await again.click();
     await tab.locator("p", { hasText: "A new code is on its way." }).waitFor();
     await code.fill(await sent(2));
