@@ -24,7 +24,7 @@ function run(...args: string[]): Promise<Ended> {
 }
 
 test("scenarios are played from the sources, with progress on stderr and a legend", async () => {
-  const { code, out, err } = await run("--quick", "peace500", "bombing", "--volume", "300");
+  const { code, out, err } = await run("--quick", "peace500", "bombing", "--volume", "100");
   expect(out).toMatch(/^ {2}scenario .*\n✓ peace500 .*\n✓ bombing .*\n\nLegend/m);
   expect(err).toMatch(/^\d+ % · 1 of 2 played · .*\n100 % · 2 of 2 played · .*\n$/);
   expect(code).toBe(0);
@@ -47,7 +47,7 @@ test("invalid arguments and policies exit with 2, and one line that names them",
 });
 
 test("the quick form meets its goals under the default policy, and misses them without rules or under rules that are too strict", async () => {
-  const scenario = { ...quickForm(scenarios.range), visitsPerDay: 300 };
+  const scenario = { ...quickForm(scenarios.range), visitsPerDay: 120 };
   const [normal, none, strict] = await Promise.all([
     simulate({}, scenario),
     simulate({ policy: { spam: noSpamRules } }, scenario),
