@@ -28,8 +28,7 @@ describe.runIf(server)("the store contract on MongoDB", () => {
       await dropDatabase(url, name);
     });
 
-    // As many as the two clients have connections.
-    for (const { name: sentence, run } of driver === "mongodb 7" ? storeContract({ racers: 200 }) : ofClient) {
+    for (const { name: sentence, run } of driver === "mongodb 7" ? storeContract() : ofClient) {
       it(sentence, () => run({ store: mongoStore({ db: first.db }), peer: mongoStore({ db: second.db }) }));
     }
   });

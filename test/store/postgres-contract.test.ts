@@ -40,7 +40,7 @@ describe.runIf(server)("the store contract on PostgreSQL", () => {
     });
     afterAll(() => Promise.all([first?.close(), second?.close()]));
 
-    for (const { name: sentence, run } of name === "pg 8" ? storeContract({ racers: 200 }) : ofClient)
+    for (const { name: sentence, run } of name === "pg 8" ? storeContract() : ofClient)
       it(sentence, () => run({ store: storeOf(first), peer: storeOf(second) }));
   });
 

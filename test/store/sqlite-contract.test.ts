@@ -22,7 +22,7 @@ describe.each(Object.keys(libraries))("the store contract on SQLite, two handles
     remove();
   });
 
-  for (const { name, run } of storeContract({ racers: 1_000 })) it(name, () => run({ store, peer }));
+  for (const { name, run } of storeContract({ racers: 200 })) it(name, () => run({ store, peer }));
 });
 
 describe("the store contract on SQLite, a file that the store opens", () => {
