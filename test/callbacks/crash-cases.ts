@@ -12,7 +12,6 @@ import type { WorkerSetup } from "./crash-worker.js";
 /** Creates under way in one process. */
 const parallel = 16;
 const processes = 2;
-const kills = 20;
 /** Milliseconds. Longer than a lease, and than the deadline of a send (15 s with this store's time limit). */
 const longEnough = leaseTime + 1_000;
 
@@ -38,7 +37,7 @@ function byId(received: readonly Received[]): Map<string, Received[]> {
 }
 
 /** Processes that are killed and held, on one store. Registers its tests with vitest; `emptyStore` gives each the URL of one. `CRASH_SEED` in the environment repeats when and which processes are killed, `CRASH_EVENTS` goes before `usualEvents`. */
-export function crashCases(store: string, usualEvents: number, entry: URL, emptyStore: () => Promise<string>): void {
+export function crashCases(store: string, usualEvents: number, kills: number, entry: URL, emptyStore: () => Promise<string>): void {
   const events = Number(process.env["CRASH_EVENTS"] ?? usualEvents);
   let workers: Workers;
   let receivers: Receiver[];

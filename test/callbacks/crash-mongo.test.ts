@@ -9,8 +9,8 @@ afterAll(() => server?.stop());
 describe.runIf(server)("killed processes on MongoDB", () => {
   const names: string[] = [];
 
-  // A fifth of what Redis gets, to end in about the same time.
-  crashCases("MongoDB", 400, new URL("crash-mongo-process.ts", import.meta.url), async () => {
+  // A quarter of what Redis gets, to end in about the same time.
+  crashCases("MongoDB", 200, 10, new URL("crash-mongo-process.ts", import.meta.url), async () => {
     const name = newDatabase();
     names.push(name);
     const url = new URL(server?.url as string);

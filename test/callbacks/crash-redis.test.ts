@@ -8,7 +8,7 @@ describe.runIf(installed)("killed processes on Redis", () => {
   let server: Promise<RedisServer> | undefined;
   let databases = 0;
 
-  crashCases("Redis", 2_000, new URL("crash-redis-process.ts", import.meta.url), async () => {
+  crashCases("Redis", 800, 20, new URL("crash-redis-process.ts", import.meta.url), async () => {
     server ??= startRedis();
     return `${(await server).url}/${databases++}`;
   });

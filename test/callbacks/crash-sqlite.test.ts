@@ -5,7 +5,7 @@ import { crashCases } from "./crash-cases.js";
 describe("killed processes on an SQLite file", () => {
   const folders: ReturnType<typeof newFolder>[] = [];
 
-  crashCases("SQLite", 400, new URL("crash-sqlite-process.ts", import.meta.url), async () => {
+  crashCases("SQLite", 200, 10, new URL("crash-sqlite-process.ts", import.meta.url), async () => {
     const folder = newFolder();
     folders.push(folder);
     return folder.file;
