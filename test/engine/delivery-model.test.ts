@@ -162,7 +162,7 @@ describe("deliveries against their model", () => {
           return { model: new Model(set.clock.now()), real: { ...set, ids: [] } };
         }, commands);
       }),
-      { numRuns: 300 },
+      { numRuns: 150 },
     );
   });
 });

@@ -173,7 +173,7 @@ describe("the state machine against its model", () => {
           return { model, real: { ...set, id: authentication_uuid } };
         }, commands);
       }),
-      { numRuns: 200 },
+      { numRuns: 120 },
     );
   });
 });

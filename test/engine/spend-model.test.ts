@@ -115,7 +115,7 @@ describe("the spend ceiling, whatever happens on two processes (model)", () => {
             }
           }
         }),
-        { numRuns: 300 },
+        { numRuns: 120 },
       );
     });
   }

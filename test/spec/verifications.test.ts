@@ -131,23 +131,23 @@ describe("start", () => {
     expect(await set.verifier.check({ authentication_uuid, check_code: set.box.code() })).toMatchObject({ status: "valid" });
   });
 
-  it("a thousand starts at once in four processes: one begins, and one message goes out within the cool-down (docs/contract.md#start)", async () => {
+  it("two hundred starts at once in four processes: one begins, and one message goes out within the cool-down (docs/contract.md#start)", async () => {
     const set = byNumber();
     const processes = [set, set.another(), set.another(), set.another()];
-    const answers = await Promise.all(Array.from({ length: 1000 }, (_, at) => (processes[at % 4] as typeof set).start()));
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, at) => (processes[at % 4] as typeof set).start()));
     expect(answers.filter(({ status, attempt }) => status === "pending" && attempt === 1)).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === "denied")).toHaveLength(999);
+    expect(answers.filter(({ status }) => status === "denied")).toHaveLength(199);
     expect(new Set(answers.map((one) => one.authentication_uuid)).size).toBe(1);
     expect(processes.flatMap(({ box }) => box.messages)).toHaveLength(1);
   });
 
-  it("a thousand right codes at once: exactly one `valid` (docs/contract.md#check-by-number)", async () => {
+  it("two hundred right codes at once: exactly one `valid` (docs/contract.md#check-by-number)", async () => {
     const set = byNumber();
     await set.start();
     const processes = [set, set.another(), set.another(), set.another()];
-    const answers = await Promise.all(Array.from({ length: 1000 }, (_, at) => (processes[at % 4] as typeof set).check(set.box.code())));
+    const answers = await Promise.all(Array.from({ length: 200 }, (_, at) => (processes[at % 4] as typeof set).check(set.box.code())));
     expect(answers.filter(({ status }) => status === "valid")).toHaveLength(1);
-    expect(answers.filter(({ status }) => status === "not_found")).toHaveLength(999);
+    expect(answers.filter(({ status }) => status === "not_found")).toHaveLength(199);
   });
 
   it("caps reject a new verification; nothing is open then, and the id can be explained (docs/contract.md#start)", async () => {
@@ -410,8 +410,8 @@ describe("cancel and get", () => {
     expect(await set.get()).toMatchObject({ status: "canceled" });
   });
 
-  it("cancel races with a thousand right codes: a success, or a cancellation, never both (docs/contract.md#cancel)", async () => {
-    for (let round = 0; round < 20; round++) {
+  it("cancel races with hundreds of right codes: a success, or a cancellation, never both (docs/contract.md#cancel)", async () => {
+    for (let round = 0; round < 10; round++) {
       const set = byNumber();
       const there = set.another();
       await set.start();
