@@ -391,7 +391,9 @@ export function theNewestCodeIsNeverWrong(history: History): string[] {
     const wrong = others.filter((one) => !right(one) && may(one, "invalid")).length;
     const guessed =
       ofNumber.get(owner(ask))?.filter((one) => one.ask.operation === "check" && one.asked > asked - 36 * hour - skewed && may(one, "invalid")).length ?? 0;
-    const erased = beside(erasures.get(owner(ask)), first.at, answered) > 0;
+    // An erasure beside the create may come between its write and its message.
+    const begun = (ofNumber.get(owner(ask)) ?? []).filter((one) => one.answer?.id === ask.id || (one.answer === undefined && one.answered >= first.at));
+    const erased = beside(erasures.get(owner(ask)), Math.min(first.at, ...begun.map((one) => one.asked)), answered) > 0;
     const refused = erased && isRefusedAgain(ofNumber.get(owner(ask)), entry);
     const reasons: Readonly<Record<string, boolean | undefined>> = {
       valid: true,
