@@ -59,7 +59,6 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   if (surplus !== undefined) throw new TypeError(`--${surplus} has no effect with ${command} ${name}`);
   if (!namesPlace(values, env))
     throw new TypeError(`${command} needs ${placeNames}: the URL of the store that your verifier uses, or the file of phoneproof serve`);
-  if (values.prefix !== undefined && values.data !== undefined) throw new TypeError("--prefix has no effect with --data");
   const secret = secretIn(env);
   if (secret === undefined) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);
   const [uuid = values.uuid, key_id] = words;
@@ -76,6 +75,7 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   };
   const given = Object.fromEntries(Object.entries(argument).filter(([, value]) => value !== undefined));
   const place = readPlace(values, env);
+  if ("file" in place && values.prefix !== undefined) throw new TypeError("--prefix has no effect with a file");
   if ("file" in place && place.file === undefined) throw new TypeError(`${command} needs a file: --data memory is empty`);
   return {
     place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },

@@ -32,6 +32,7 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
   if (values.yes && command !== "erase") throw new TypeError(`--yes has no effect with ${command}`);
   if (values.prefix !== undefined && module !== undefined) throw new TypeError("--prefix has no effect with a module");
   const place = readPlace(values, env);
+  if ("file" in place && values.prefix !== undefined) throw new TypeError("--prefix has no effect with a file");
   const customer = values.customer ?? (env["PHONEPROOF_CUSTOMER"] || undefined);
   if (customer !== undefined && !Uuid.safeParse(customer).success)
     throw new TypeError(`${values.customer === undefined ? "PHONEPROOF_CUSTOMER" : "--customer"} must be a UUID`);
