@@ -231,7 +231,7 @@ describe("a file that cannot be written or read", () => {
     const { folder } = place();
     const one = serving(opened({ file: `${folder}/missing/store.db` }));
     expect(await ending(one.create(1))).toBe("unavailable");
-    expect(String(one.log[0]?.fields["err"])).toMatch(/cannot be opened.*create its folder/);
+    expect(String(one.log[0]?.fields["err"])).toMatch(/cannot be opened.*name a file, create its folder/);
     mkdirSync(`${folder}/missing`);
     await eventually("it serves", async () => (await ending(one.create(2))) === "pending");
   });

@@ -286,7 +286,7 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
     const { folder: parent } = folder();
     const file = join(parent, "none", "store.db");
     const store = sqliteStore({ file });
-    expect(await refusal(store)).toMatch(/the database cannot be opened \(.*\): create its folder/);
+    expect(await refusal(store)).toMatch(/the database cannot be opened \(.*\): name a file, create its folder/);
   });
 
   it("a record that is corrupt is named, left as it is, and holds up no other", async () => {
