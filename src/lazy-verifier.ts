@@ -59,6 +59,9 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
   const http = handler("/v1", (whole) => whole.http);
   return {
     ...http,
+    get unmountable() {
+      return http.unmountable;
+    },
     http,
     receipts: handler("/receipts", (whole) => whole.receipts),
     metricsHandler: handler("/metrics", (whole) => whole.metricsHandler),

@@ -46,9 +46,18 @@ describe("lazyVerifier: built at first use", () => {
   it("has every method and handler of a verifier, and each passes on what it is given", async () => {
     const whole = createVerifier(options());
     const lazy = lazyVerifier(options);
-    expect(Object.keys(lazy).sort()).toEqual(Object.keys(whole).sort());
+    // Whether it can be mounted is known once it is built.
+    expect(Object.keys(lazy).sort()).toEqual([...Object.keys(whole), "unmountable"].sort());
     expect(await lazy.deadLetters({ limit: 1 })).toEqual([]);
     expect(await lazy.webhookSecrets(customer_uuid)).toEqual(await whole.webhookSecrets(customer_uuid));
+  });
+
+  it("one without customers cannot be mounted, which is known once it is built", async () => {
+    const verifier = lazyVerifier(() => ({ ...options(), customers: undefined }));
+    expect(verifier.http.unmountable).toBeUndefined();
+    expect((await verifier.ping()).ok).toBe(true);
+    expect(() => fetchHandler(verifier)).toThrow(/customers/);
+    expect(() => fetchHandler(verifier.http)).toThrow(/customers/);
   });
 
   it("options that throw, and ones that cannot work, reject each call that needs them, until they work", async () => {
