@@ -26,8 +26,8 @@ export type CarrierBehaviour =
 export interface SenderBench {
   readonly sender: SmsSender;
   /**
-   * What has reached the carrier so far, oldest first; numbers as `+` and digits. `text`: for a sender of another channel
-   * than `sms`, only the code that the carrier shows or says.
+   * What has reached the carrier so far, oldest first; numbers as `+` and digits, a text of several parts once.
+   * `text`: for a sender of another channel than `sms`, only the code that the carrier shows or says.
    */
   received(): readonly { readonly to: string; readonly text: string }[];
   /** Closes what `open` opened. */

@@ -25,7 +25,8 @@ const subject: SenderSubject = {
     if (behaviour === "unreachable") await peer.stop();
     return {
       sender: smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, rebind: { min: 60 }, drainTimeout: 0.1 }),
-      received: () => peer.of("submit_sm").map((pdu) => ({ to: `+${pdu.destination_addr}`, text: String(pdu.short_message?.message) })),
+      received: () =>
+        peer.of("submit_sm").map((pdu) => ({ to: `+${pdu.destination_addr}`, text: String((pdu.message_payload ?? pdu.short_message)?.message) })),
       close: () => peer.stop(),
     };
   },
