@@ -301,7 +301,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.dispatchEvent(new Event("change", { bubbles: true }));
   }
 
-  /** Submits the form as Enter does in a field of the browser: with the form's first submit button, and not if that is disabled. */
+  /** Submits the form as Enter in a browser's field does: with the first submit button, and not while it is disabled. */
   #submit(): void {
     const [button] = [...(this.form?.elements ?? [])].filter((one) => (one as HTMLButtonElement).type === "submit");
     if (button === undefined) this.form?.requestSubmit();

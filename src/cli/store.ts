@@ -31,7 +31,7 @@ const startTimeout = 3_000;
 export interface Opening {
   /** Fails where there is no file: SQLite would create an empty one. Default: false. */
   readonly mustExist?: boolean;
-  /** Whether a server that is down is waited for in the background, where requests are rejected until it responds. Default: false. */
+  /** Waits in the background for a server that is down; until it responds, requests are rejected. Default: false. */
   readonly waits?: boolean;
 }
 

@@ -23,8 +23,8 @@ const commands: Readonly<Record<OperatorSettings["command"], (asked: Asked) => P
 /**
  * Runs a command for operators, and closes what it opened.
  *
- * @returns The exit code: 0; 1 if it failed, or did not do what it was asked for; 2 for an error in the command line: a number that
- * no numbering plan has, or a missing customer or secret.
+ * @returns The exit code: 0; 1 if it failed, or did not do what it was asked for; 2 for an error in the command line:
+ * a number that no numbering plan has, or a missing customer or secret.
  * Clients that a module opened are still open.
  */
 export async function runOperator(settings: OperatorSettings, { out, err }: DevOutput): Promise<number> {
