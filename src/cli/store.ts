@@ -130,9 +130,12 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
       store,
       name: "Redis",
       probe: async () => {
-        // An attempt that goes on reconnects by itself.
-        if (!client.isOpen) await client.connect();
-        reconnectWhenSilent(client);
+        // An open client connects by itself until it succeeds.
+        if (!client.isOpen) {
+          const connected = client.connect();
+          reconnectWhenSilent(client);
+          await connected;
+        }
         await store.get("probe");
       },
       error: () => error,
