@@ -104,32 +104,35 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
     request?: AnyInput,
     { signal, idempotencyKey: key = path < "l" ? crypto.randomUUID() : undefined }: KeyedCallOptions = {},
   ): Promise<A> {
-    if (key !== undefined && !(typeof key === "string" && /^[ -~]{1,255}$/.test(key)))
-      throw new TypeError("idempotencyKey must be 1 to 255 printable ASCII characters");
+    if (key !== undefined) need("idempotencyKey", key, /^[ -~]{1,255}$/, "1 to 255 printable ASCII characters");
     const sent = path[0] !== "l" && { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) };
     for (;;) {
       signal?.throwIfAborted();
       const ending = new AbortController();
-      const end = wake(timeout, signal, () => ending.abort());
+      let end = () => {};
       let failed: FaultError | TransportError;
-      // Your own `fetch` may not look at its signal.
-      const ended = new Promise<never>((_, reject) => ending.signal.addEventListener("abort", reject));
       try {
-        // The global `fetch` is read on each call, so that tools can replace it later.
-        const asking = (given ?? fetch)(v1 + path, {
-          ...sent,
-          headers: {
-            "x-api-key": apiKey,
-            "customer-uuid": customer_uuid,
-            "content-type": "application/json",
-            ...(key !== undefined && { "idempotency-key": key }),
-          },
-          redirect: "manual",
-          signal: ending.signal,
+        const asking = async () => {
+          // The global `fetch` is read on each call, so that tools can replace it later.
+          const answer = await (given ?? fetch)(v1 + path, {
+            ...sent,
+            headers: {
+              "x-api-key": apiKey,
+              "customer-uuid": customer_uuid,
+              "content-type": "application/json",
+              ...(key !== undefined && { "idempotency-key": key }),
+            },
+            redirect: "manual",
+            signal: ending.signal,
+          });
+          return [answer, await answer.text()] as const;
+        };
+        // Your own `fetch` may ignore its signal.
+        const ended = new Promise<never>((_, reject) => {
+          end = wake(timeout, signal, () => reject(ending.abort()));
         });
-        const answer = await Promise.race([asking, ended]);
-        const { status, headers } = answer;
-        const body = objectOf(await Promise.race([answer.text(), ended]));
+        const [{ status, headers }, text] = await Promise.race([asking(), ended]);
+        const body = objectOf(text);
         const { authentication_uuid: id = body.phone_number } = body;
         if (
           status === 200 &&
@@ -142,7 +145,11 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         failed =
           status >= 400 && body.doc_url && typeof body.code === "string"
             ? new FaultError(body as ErrorBody, status, retry_after)
-            : new TransportError("bad_answer", `HTTP ${status} (${toward(headers)}) is not ours: check baseUrl`, { status, retry_after });
+            : new TransportError(
+                "bad_answer",
+                `HTTP ${status} (${headers.get("location")?.replace(/\d{7,}/, "…") ?? headers.get("content-type")}) is not ours: check baseUrl`,
+                { status, retry_after },
+              );
       } catch (cause) {
         signal?.throwIfAborted();
         failed = ending.signal.aborted
@@ -175,11 +182,6 @@ function wake(seconds: number, signal: AbortSignal | undefined, go: () => void):
   const timer = setTimeout(end, seconds * 1000);
   signal?.addEventListener("abort", end);
   return end;
-}
-
-/** Where a redirect leads, without the number that a lookup's path names; or the kind of content. */
-function toward(headers: { get(name: string): string | null }): string {
-  return `${headers.get("location") ?? headers.get("content-type")}`.replace(/\d{7,}/, "…");
 }
 
 /** @throws TypeError unless the value is text of this form. The error omits the value, which may be a key. */

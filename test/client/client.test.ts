@@ -288,7 +288,7 @@ test.each(["two\nlines", "ключ", 7 as never])("an idempotency key that no he
   const { client, asked } = await clientOf((_, response) => json(response, 200, pending));
   const error = await failure(client.createAuthentication({ phone_number: "+33612345678" }, { idempotencyKey }));
   expect(error).toBeInstanceOf(TypeError);
-  expect(error).toMatchObject({ message: "idempotencyKey must be 1 to 255 printable ASCII characters" });
+  expect(error).toMatchObject({ message: "createClient: idempotencyKey must be 1 to 255 printable ASCII characters" });
   expect(asked).toEqual([]);
 });
 

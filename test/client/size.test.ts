@@ -2,11 +2,11 @@ import { gzipSync } from "node:zlib";
 import { expect, test } from "vitest";
 import { shipped } from "../support/shipped.js";
 
-test("phoneproof/client is below 3 kB minified, and below 1.7 kB gzipped", async () => {
+test("phoneproof/client is below 3.5 kB minified, and below 2 kB gzipped", async () => {
   const bytes = await shipped(`export * from "phoneproof/client";`);
   expect(bytes.length).toBeGreaterThan(1_000);
-  expect(bytes.length).toBeLessThan(3_000);
-  expect(gzipSync(bytes).length).toBeLessThan(1_700);
+  expect(bytes.length).toBeLessThan(3_500);
+  expect(gzipSync(bytes).length).toBeLessThan(2_000);
 });
 
 test("who imports a name of it only ships what that needs", async () => {
