@@ -129,12 +129,17 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   };
   const verifier = createVerifier(withTestOverrides(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
 
+  const notANumber = (number: unknown) =>
+    new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
   const lastTo = (number: string): CodeMessage | undefined => {
-    const digits = String(number).replace(/[\s().-]/g, "");
-    if (!e164.test(digits)) throw new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
-    return inbox.last(digits);
+    if (typeof number !== "string") throw notANumber(number);
+    return inbox.last(number.replace(/[^\d+]/g, ""));
   };
-  const lastMessage = (number?: string) => (number === undefined ? inbox.messages.at(-1) : lastTo(number));
+  const lastMessage = (number?: string) => {
+    if (number === undefined) return inbox.messages.at(-1);
+    if (!e164.test(String(number).replace(/[\s().-]/g, ""))) throw notANumber(number);
+    return lastTo(number);
+  };
   const newest = (number: string): CodeMessage => {
     const message = lastTo(number);
     if (message !== undefined) return message;
