@@ -17,7 +17,7 @@ export function requireText(owner: string, option: string, value: unknown, fix: 
   return value;
 }
 
-/** @throws TypeError unless `value` is a number of seconds above 0, or undefined. */
+/** @throws TypeError unless `value` is undefined, or a number of seconds, above 0 and at most 24 days. */
 export function requireSeconds(owner: string, option: string, value: number | undefined, fix: string): number | undefined {
   // A longer timer would end at once.
   if (value !== undefined && !(Number.isFinite(value) && value > 0 && value * 1000 < 2 ** 31))
