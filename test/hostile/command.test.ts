@@ -68,7 +68,7 @@ describe("the command line", () => {
     expect([command.ended, command.out]).toEqual([2, ""]);
   });
 
-  test("a module's failure is told with the module's name, whatever it throws: docs/serve.md#when-it-does-not-start", async () => {
+  test("the error of a module names the module, whatever it throws: docs/serve.md#when-it-does-not-start", async () => {
     const cwd = place({ "throws.js": "throw undefined;", "nothing.js": "", "refused.js": "export const verifier = Promise.reject(null);" });
     for (const file of ["nothing.js", "refused.js", "throws.js"]) {
       const { ended, err } = await run(["serve", `./${file}`, "--data", "memory"], { cwd });
@@ -77,7 +77,7 @@ describe("the command line", () => {
     }
   });
 
-  test("a module that awaits what never settles is told of, also if something else keeps the process alive: docs/serve.md#when-it-does-not-start", async () => {
+  test("a module that awaits what never settles is reported, even if something else keeps the process alive: docs/serve.md#when-it-does-not-start", async () => {
     const cwd = place({ "hangs.js": "setInterval(() => {}, 1_000); await new Promise(() => {});" });
     const command = start(["serve", "./hangs.js", "--data", "memory", "--port", "0"], { cwd });
     await until(() => /hangs\.js/.test(command.out + command.err), 30_000);
@@ -156,7 +156,7 @@ describe("serve", () => {
     expect(server.lines().at(-1)).toMatchObject({ type: "stopped", cut_off: 0 });
   });
 
-  test("while it drains it answers, unready; what --grace cuts off is counted, and it exits with 1: docs/serve.md#how-it-stops", async () => {
+  test("while it drains it responds, and is not ready; what --grace cuts off is counted, and it exits with 1: docs/serve.md#how-it-stops", async () => {
     const server = await serve([...memory, "--drain", "1", "--grace", "1"], { cwd: place({ "verifier.js": ordinary }), env: { SLOW: "4000" } });
     server.kill();
     await until(() => server.out.includes('"stopping"'));
@@ -287,7 +287,7 @@ describe("serve", () => {
     await until(async () => (await healthOf(server)) === 503, 6_000);
   });
 
-  test("a verifier that no caller can use is refused at start, also a lazy one: docs/serve.md#two-files, docs/serve.md#when-it-does-not-start", async () => {
+  test("a verifier that no caller can use is rejected at start, even a lazy one: docs/serve.md#two-files, docs/serve.md#when-it-does-not-start", async () => {
     const withoutCustomers = "const { customers, ...rest } = options;\n";
     const cwd = place({
       "eager.js": `${withoutCustomers}export const verifier = ({ store }) => createVerifier({ ...rest, store });`,
@@ -363,7 +363,7 @@ describe("customers and keys", () => {
 });
 
 describe("why, unlock, erase, stats", () => {
-  test("they tell what happened while the server runs, with the documented exit codes: docs/no-code.md", async () => {
+  test("they report what happened while the server runs, with the documented exit codes: docs/no-code.md", async () => {
     const cwd = place({ "verifier.js": ordinary });
     const server = await serve(["./verifier.js"], { cwd });
     const told = async (...args: string[]) => {
@@ -406,7 +406,7 @@ describe("why, unlock, erase, stats", () => {
     expect([nobody.ended, nobody.err]).toEqual([2, expect.stringContaining("--customer")]);
   });
 
-  test("where there is no data file they say so, with a module too, and make none: docs/no-code.md#the-request-did-not-reach-us", async () => {
+  test("without a data file they report that, even with a module, and create none: docs/no-code.md#the-request-did-not-reach-us", async () => {
     const cwd = place({ "verifier.js": ordinary });
     const elsewhere = join(cwd, "elsewhere");
     mkdirSync(elsewhere);
@@ -420,7 +420,7 @@ describe("why, unlock, erase, stats", () => {
 });
 
 describe("doctor", () => {
-  test("it finds what it says it finds and nothing else, and shows no credential: docs/watching.md#ping-doctor-why-explain", async () => {
+  test("it finds what it promises and nothing else, and shows no credential: docs/watching.md#ping-doctor-why-explain", async () => {
     const twilio = await listening(() => 401);
     const credential = "1234567890abcdef1234567890abcdef";
     const module = `
