@@ -50,7 +50,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   /** The content of the field at the last change. */
   #seen = "";
   /** The same, at the last `change` event, or as the page has set it. */
-  #told = "";
+  #reported = "";
   /** Whether the user has changed the code since the last response, which was about the previous code. */
   #edited = false;
   /**
@@ -117,7 +117,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   /** As with every field, setting the value in code fires no event. */
   set value(value: string | null | undefined) {
     this.#input.value = digitsOf(`${value ?? ""}`).slice(0, this.length);
-    this.#told = this.value;
+    this.#reported = this.value;
     this.#take(false);
   }
 
@@ -296,8 +296,8 @@ export class OtpInput extends reflecting(HTMLElement) {
 
   /** Fires `change`, unless the page knows the value. */
   #changed(): void {
-    if (this.#told === this.value) return;
-    this.#told = this.value;
+    if (this.#reported === this.value) return;
+    this.#reported = this.value;
     this.dispatchEvent(new Event("change", { bubbles: true }));
   }
 

@@ -7,7 +7,7 @@ import type { Page } from "playwright-core";
 import { expect } from "vitest";
 import { launchChromium } from "../support/chromium.js";
 
-/** Records what happens in a page: `take()` returns it and starts anew. A submit is recorded with its fields, and prevented. */
+/** Records what happens in a page: `take()` returns it and starts again. A submit is recorded with its fields, and prevented. */
 const watch = `
   window.seen = [];
   window.take = () => window.seen.splice(0).join(" ");
