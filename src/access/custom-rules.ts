@@ -1,8 +1,8 @@
 import { withTimeout } from "../core/deadline.js";
 import { stackOf } from "../core/loggers.js";
-import type { Account } from "../domain/account.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListMatch } from "../domain/lists.js";
+import type { Account } from "../domain/policy.js";
 import type { IpInfo } from "../domain/signals.js";
 import { isCellRule, type JudgingRule, type SpamCandidate } from "../domain/spam.js";
 import type { Access } from "./access.js";

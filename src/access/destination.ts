@@ -1,5 +1,5 @@
-import type { Account } from "../domain/account.js";
 import { type DestinationError, destinationError, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../domain/phone-number.js";
+import type { Account } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import type { Observed } from "../observability/observed.js";
 import type { LookupFacts } from "../ports/lookup-provider.js";

@@ -1,4 +1,4 @@
-import { chunksOf } from "../core/chunks-of.js";
+import { chunksOf } from "../core/collections.js";
 import type { Core } from "../core/core.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import type { MemberClaim } from "../domain/claim.js";

@@ -1,5 +1,5 @@
+import { propertiesOf } from "../core/collections.js";
 import { withTimeout } from "../core/deadline.js";
-import { propertiesOf } from "../core/properties-of.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import { type DeliveryResult, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";

@@ -1,6 +1,6 @@
 import type { Agent, ClientRequest, IncomingMessage, RequestOptions } from "node:http";
 import type { LookupFunction } from "node:net";
-import { getOrPut } from "../core/get-or-put.js";
+import { getOrPut } from "../core/collections.js";
 import { callbackUrlError } from "../domain/callback-url.js";
 import { isPublicAddress } from "../domain/ip.js";
 import type { CallbackRequest, CallbackResponse, CallbackSender } from "../ports/callback-sender.js";

@@ -1,5 +1,5 @@
 import type { LookupAddress } from "node:dns";
-import { getOrPut } from "../core/get-or-put.js";
+import { getOrPut } from "../core/collections.js";
 import { deliveryTimeout } from "../domain/delivery.js";
 
 /** Overrides for tests. */

@@ -1,4 +1,4 @@
-import { getOrPut } from "../core/get-or-put.js";
+import { getOrPut } from "../core/collections.js";
 
 /** A job, and what it is scheduled by: its customer and its host. */
 export interface Job {

@@ -2,9 +2,9 @@ import { constants, createHmac, type KeyObject, sign } from "node:crypto";
 import type { CallbackForm, DeliveryStatusEvent } from "../contract/callback.js";
 import { sha256 } from "../core/hash.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
+import { typeId } from "../domain/ids.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { base36, timestamp } from "../domain/time.js";
-import { typeId } from "../domain/type-id.js";
 import { isWebhookSecret, webhookSecretForm } from "../options/webhook-secret.js";
 
 /** A signed delivery, ready to post. */

@@ -1,5 +1,5 @@
 import { type ParseArgsConfig, parseArgs } from "node:util";
-import { nearest } from "../options/nearest.js";
+import { nearest } from "../options/option-errors.js";
 
 type OptionsConfig = NonNullable<ParseArgsConfig["options"]>;
 type Parsed<Options extends OptionsConfig> = Pick<ReturnType<typeof parseArgs<{ options: Options; allowPositionals: true }>>, "values" | "positionals">;

@@ -1,6 +1,5 @@
 import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
-import { slotOf } from "../domain/slot.js";
-import { uuidOfHex } from "../domain/uuid.js";
+import { slotOf, uuidOfHex } from "../domain/ids.js";
 import { type Hmac, hmacOf } from "./hash.js";
 
 /** Random values, and values keyed with a secret. */

@@ -3,8 +3,8 @@ import type { CallbackForm, DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
+import { isInSlot } from "./ids.js";
 import { maskNumber } from "./phone-number.js";
-import { isInSlot } from "./slot.js";
 
 /**
  * What is known of a send: `undecided` (in progress, or accepted without a second write: read as "may have been sent"),

@@ -1,5 +1,5 @@
 import type { CheckStatus } from "../contract/check.js";
-import { type Authentication, holdsCodes, isExpired, nothingSent, type Send, withoutCodes } from "./authentication.js";
+import { type Authentication, holdsCodes, isCarrierRefused, isExpired, isVoid, nothingSent, type Send, withoutCodes } from "./authentication.js";
 import type { Policy } from "./policy.js";
 
 /** A result, and the record to write if anything changes. */
@@ -54,4 +54,15 @@ function refusal(auth: Authentication, policy: Policy, now: number): CheckStatus
   // By another process's clock it has expired, and its codes are gone.
   if (auth.sends.length > 0 && !holdsCodes(auth)) return "expired_auth";
   return undefined;
+}
+
+/** What a verification by number is now. */
+export type VerificationState = "open" | "used_up" | "verified" | "canceled" | "expired";
+
+export function stateOf(auth: Authentication, now: number, policy: Policy): VerificationState {
+  if (auth.validated) return "verified";
+  if (auth.canceled === true) return "canceled";
+  // Without a message that was sent, there is nothing to wait for.
+  if (isExpired(auth, now) || auth.status !== "pending" || isVoid(auth) || isCarrierRefused(auth)) return "expired";
+  return checksUsedUp(auth, policy) ? "used_up" : "open";
 }

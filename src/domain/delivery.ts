@@ -1,6 +1,6 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import { type Authentication, type OutboxEvent, sendOf } from "./authentication.js";
-import { fallbackWork } from "./fallback.js";
+import { fallbackWork } from "./retry.js";
 import { day, hour, minute, second } from "./time.js";
 
 /**

@@ -200,3 +200,10 @@ export function guessBudgetError(policy: Policy): string | undefined {
     `more than maxGuessOdds ${policy.maxGuessOdds.toExponential(1)}; ${mends.length > 0 ? `${mends.join(", or ")} would pass` : "lower all three"}`
   );
 }
+
+/** An admitted customer and its effective policy. */
+export interface Account {
+  /** Lower case. */
+  readonly customer: string;
+  readonly policy: Policy;
+}

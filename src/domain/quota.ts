@@ -1,6 +1,18 @@
 import type { Authentication } from "./authentication.js";
-import { balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
-import { type Claim, type Moment, type Period, partStart, partsAt, type SumClaim, sinceOf, sumClaim } from "./claim.js";
+import {
+  balanceLimit,
+  type Claim,
+  type Moment,
+  messagesWeight,
+  type Period,
+  partStart,
+  partsAt,
+  readBalance,
+  type SumClaim,
+  sinceOf,
+  sumClaim,
+  verifiedWeight,
+} from "./claim.js";
 import type { Decision } from "./decision.js";
 import { addressKey } from "./ip.js";
 import { type DestinationError, destinationErrors } from "./phone-number.js";
@@ -14,7 +26,7 @@ export interface Charge {
   readonly claim: Claim;
   /** The rule's limit when no one has verified. */
   readonly threshold: number;
-  /** What the claim's window or sum holds: a count, a balance (domain/balance.ts), or money in millionths. */
+  /** What the claim's window or sum holds: a count, a balance (domain/claim.ts), or money in millionths. */
   readonly counts: "plain" | "balance" | "money";
   /** What each verification adds to the threshold of a balance. */
   readonly perVerified?: number | undefined;

@@ -1,6 +1,20 @@
 import type { Authentication, Origin } from "./authentication.js";
-import { balanceFloor, balanceLimit, messagesWeight, readBalance, verifiedWeight } from "./balance.js";
-import { type Claim, type MemberClaim, type Moment, type Period, partsAt, type SumClaim, type SumParts, sinceOf, sumClaim } from "./claim.js";
+import {
+  balanceFloor,
+  balanceLimit,
+  type Claim,
+  type MemberClaim,
+  type Moment,
+  messagesWeight,
+  type Period,
+  partsAt,
+  readBalance,
+  type SumClaim,
+  type SumParts,
+  sinceOf,
+  sumClaim,
+  verifiedWeight,
+} from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
 import { type Charge, largestLimit, type Pseudonym, readMember } from "./quota.js";

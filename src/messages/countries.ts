@@ -1,8 +1,7 @@
-import { agedCache } from "../core/aged-cache.js";
-import { chunksOf } from "../core/chunks-of.js";
+import { agedCache, chunksOf } from "../core/collections.js";
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
-import type { Account } from "../domain/account.js";
-import { messagesWeight, readBalance } from "../domain/balance.js";
+import { messagesWeight, readBalance } from "../domain/claim.js";
+import type { Account } from "../domain/policy.js";
 import type { SpamPolicy } from "../domain/spam-policy.js";
 import { type CountryCounts, raisedAlarm } from "../domain/spam-rules.js";
 import { day, hour, minute } from "../domain/time.js";

@@ -1,6 +1,6 @@
 import { channels } from "../contract/channel.js";
+import { propertiesOf } from "../core/collections.js";
 import { type StoreDeadline, TimedOut, withTimeout } from "../core/deadline.js";
-import { propertiesOf } from "../core/properties-of.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";

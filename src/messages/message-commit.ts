@@ -1,9 +1,9 @@
 import type { StoreDeadline } from "../core/deadline.js";
 import type { Held } from "../core/records/records.js";
-import type { Account } from "../domain/account.js";
 import type { Authentication, SendDecision } from "../domain/authentication.js";
 import type { Claim, Moment, SumClaim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
+import type { Account } from "../domain/policy.js";
 import type { Charge } from "../domain/quota.js";
 import { isSpamCharge, type SpamCharge } from "../domain/spam-rules.js";
 import type { PlannedMessage, Wanted } from "./plan.js";

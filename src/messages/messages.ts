@@ -1,5 +1,5 @@
 import type { Outbox } from "../callbacks/outbox.js";
-import type { AgedCache } from "../core/aged-cache.js";
+import type { AgedCache } from "../core/collections.js";
 import type { Seals } from "../core/seal.js";
 import type { Observed } from "../observability/observed.js";
 import type { SmsSender } from "../ports/sms-sender.js";

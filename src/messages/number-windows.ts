@@ -1,8 +1,8 @@
 import { readAgain, readNumber } from "../access/destination.js";
 import type { Core } from "../core/core.js";
 import type { Held } from "../core/records/records.js";
-import type { Account } from "../domain/account.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
+import type { Account } from "../domain/policy.js";
 import { type NumberNames, namesOfNumber, nobody, readMember, readUncreated } from "../domain/quota.js";
 import type { Messages } from "./messages.js";
 

@@ -1,9 +1,8 @@
 import type { Conversion } from "../contract/conversion.js";
-import { agedCache } from "../core/aged-cache.js";
-import { chunksOf } from "../core/chunks-of.js";
+import { agedCache, chunksOf } from "../core/collections.js";
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
-import type { Account } from "../domain/account.js";
 import type { Weighing } from "../domain/deliver.js";
+import type { Account } from "../domain/policy.js";
 import { growth } from "../domain/spam-policy.js";
 import { day, hour, minute } from "../domain/time.js";
 import type { Observed } from "../observability/observed.js";

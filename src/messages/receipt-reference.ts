@@ -1,6 +1,6 @@
 import { timingSafeEqual } from "node:crypto";
 import type { Keyring } from "../core/keyring.js";
-import { uuidOfHex } from "../domain/uuid.js";
+import { uuidOfHex } from "../domain/ids.js";
 
 /** The message that a receipt belongs to. */
 export interface ReceiptTarget {

@@ -1,9 +1,9 @@
 import { deliveryStatuses } from "../contract/callback.js";
+import { getOrPut } from "../core/collections.js";
 import type { StoreDeadline } from "../core/deadline.js";
-import { getOrPut } from "../core/get-or-put.js";
 import { update } from "../core/records/transact.js";
 import { type Authentication, sendOf } from "../domain/authentication.js";
-import { withoutFallback } from "../domain/fallback.js";
+import { withoutFallback } from "../domain/retry.js";
 import { settleReceipt } from "../domain/send.js";
 import { VerifierError } from "../errors.js";
 import type { Receipt } from "../ports/receipts.js";

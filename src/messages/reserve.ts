@@ -1,11 +1,11 @@
 import { unavailable } from "../core/deadline.js";
 import type { Held } from "../core/records/records.js";
 import { type Decided, type Outcome, transact } from "../core/records/transact.js";
-import type { Account } from "../domain/account.js";
 import { near } from "../domain/alarms.js";
 import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
+import type { Account } from "../domain/policy.js";
 import { type Charge, capCharges, listedClaims, measured, refusalOf } from "../domain/quota.js";
 import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";

@@ -3,8 +3,8 @@ import { type Decided, transact } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import { type Authentication, blankOf, emptyOf, hasNumber, isVoid, withoutTriedSend } from "../domain/authentication.js";
 import type { Claim } from "../domain/claim.js";
+import { slotOf } from "../domain/ids.js";
 import { listedClaims } from "../domain/quota.js";
-import { slotOf } from "../domain/slot.js";
 import { cellsOf, claimsOf, type MessageCommit, wasUnlocked } from "./message-commit.js";
 import type { Messages } from "./messages.js";
 

@@ -1,6 +1,6 @@
 import type { Outcome } from "../core/records/transact.js";
-import { readBalance } from "../domain/balance.js";
 import type { Moment } from "../domain/claim.js";
+import { readBalance } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { type Charge, measured, namesOfNumber } from "../domain/quota.js";
 import {

@@ -1,7 +1,7 @@
 import type { StoreDeadline } from "../core/deadline.js";
 import { type Authentication, hasNumber } from "../domain/authentication.js";
 import { day } from "../domain/time.js";
-import { storeLater } from "../observability/store-later.js";
+import { storeLater } from "../observability/observed.js";
 import type { Channel } from "../ports/sms-sender.js";
 import type { Messages } from "./messages.js";
 

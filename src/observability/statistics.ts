@@ -1,11 +1,11 @@
 import type * as z from "zod";
 import type { Channel } from "../contract/channel.js";
 import type { StatsRequest } from "../contract/operator.js";
-import { chunksOf } from "../core/chunks-of.js";
+import { chunksOf } from "../core/collections.js";
 import type { Core } from "../core/core.js";
 import { withTimeout } from "../core/deadline.js";
-import type { Account } from "../domain/account.js";
 import type { Way } from "../domain/authentication.js";
+import type { Account } from "../domain/policy.js";
 import { moneyUnit } from "../domain/quota.js";
 import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";

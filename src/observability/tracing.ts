@@ -1,4 +1,4 @@
-import { propertiesOf } from "../core/properties-of.js";
+import { propertiesOf } from "../core/collections.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { CommitResult, Store } from "../ports/store.js";
 import type { Telemetry } from "../ports/telemetry.js";

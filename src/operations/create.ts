@@ -3,11 +3,11 @@ import type { CreateAuthenticationRequest } from "../contract/authentication.js"
 import type { AuthenticationResult } from "../contract/direct.js";
 import type { StartRequest } from "../contract/verification.js";
 import type { StoreDeadline } from "../core/deadline.js";
-import type { Account } from "../domain/account.js";
 import type { Authentication } from "../domain/authentication.js";
 import { decideCreate, type NewAuthentication, newAuthentication, refusedAuthentication } from "../domain/create.js";
 import { isEnforced } from "../domain/decision.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
+import type { Account } from "../domain/policy.js";
 import { type HandedOver, handOverInTime } from "../messages/hand-over.js";
 import type { GivenMessage } from "../messages/plan.js";
 import { reserve } from "../messages/reserve.js";

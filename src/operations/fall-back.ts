@@ -3,7 +3,7 @@ import { update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { type Decision, isEnforced } from "../domain/decision.js";
 import { deliveryPolicy } from "../domain/deliver.js";
-import { decideFallback, fallbackTime, withoutFallback } from "../domain/fallback.js";
+import { decideFallback, fallbackTime, withoutFallback } from "../domain/retry.js";
 import { pastOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { handOver } from "../messages/hand-over.js";

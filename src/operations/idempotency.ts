@@ -4,9 +4,9 @@ import type { DeliverRequest } from "../contract/delivery.js";
 import type { StartRequest, VerificationOptions } from "../contract/verification.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import { requireNumber } from "../core/records/records.js";
-import type { Account } from "../domain/account.js";
 import { type Authentication, isVoid, type KeyedStart } from "../domain/authentication.js";
-import { isInSlot } from "../domain/slot.js";
+import { isInSlot } from "../domain/ids.js";
+import type { Account } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import type { Context } from "./context.js";
 

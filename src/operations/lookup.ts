@@ -1,6 +1,6 @@
 import { readNumber } from "../access/destination.js";
 import type { LookupRequest, LookupResponse } from "../contract/lookup.js";
-import type { Account } from "../domain/account.js";
+import type { Account } from "../domain/policy.js";
 import type { Context } from "./context.js";
 
 /**

@@ -15,8 +15,8 @@ import {
   refuseMisspelt,
 } from "../access/parse.js";
 import type { VerificationOptions, Verifications } from "../contract/verification.js";
-import type { Account } from "../domain/account.js";
-import { isSlot } from "../domain/slot.js";
+import { isSlot } from "../domain/ids.js";
+import type { Account } from "../domain/policy.js";
 import { unknownAuthentication, VerifierError } from "../errors.js";
 import type { Operation } from "../observability/monitor.js";
 import type { Settings } from "../options/options.js";

@@ -3,14 +3,17 @@ import { askCustomRules, askIpInfo, withListed } from "../access/custom-rules.js
 import { blockedNumber, lookAgain, lookBeforeSend, readAgain } from "../access/destination.js";
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
 import type { StoreDeadline } from "../core/deadline.js";
-import type { Account } from "../domain/account.js";
 import type { Authentication } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
+import { addressKey, networkOf } from "../domain/ip.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
+import type { Account } from "../domain/policy.js";
 import { signalDecisions } from "../domain/signals.js";
-import { originOf } from "../domain/spam-rules.js";
-import { countryRules, strangeNetwork } from "../messages/country-rules.js";
+import { growth } from "../domain/spam-policy.js";
+import { originOf, pastOfCountry } from "../domain/spam-rules.js";
+import type { CountryState } from "../messages/countries.js";
 import type { Outside } from "../messages/message-commit.js";
+import type { Messages } from "../messages/messages.js";
 import { unreachableChannels } from "../messages/unreachable.js";
 import { isTestNumber, type Settings } from "../options/options.js";
 import type { Context } from "./context.js";
@@ -100,4 +103,42 @@ export async function askAboutRetry(context: Context, account: Account, deadline
 /** Whether retries use lists, own rules or a lookup: then the record must be read first. */
 export function asksAboutRetries({ spamRules, lists, lookupBeforeSend }: Settings): boolean {
   return spamRules.length > 0 || lists.block !== undefined || lists.safe !== undefined || lookupBeforeSend;
+}
+
+/**
+ * The rules `newCountries` and `strangeNetwork` (docs/contract.md#spam-strange-network), as far as they are known
+ * before a create's commit. `isNew`: the message counts towards the budget for new countries.
+ */
+export async function countryRules(
+  parts: Messages,
+  account: Account,
+  deadline: StoreDeadline,
+  country: string | undefined,
+  ip: string | undefined,
+  grows: boolean,
+): Promise<Pick<CountryState, "isNew"> & Pick<Outside, "decided">> {
+  if (country === undefined) return { isNew: false, decided: [] };
+  if (grows) {
+    const { customer, policy } = account;
+    const isNew =
+      policy.spam.newCountries.mode !== "off" && growth.days * (await parts.past.usualDay(deadline, pastOfCountry(customer, country))) < growth.newCountry;
+    return { isNew, decided: [] };
+  }
+  const { isNew, alarm } = await parts.countries.stateOf(deadline, account, country);
+  const network = alarm === undefined || ip === undefined ? undefined : parts.keyring.pseudonym(`network ${networkOf(addressKey(ip))}`).slice(0, 11);
+  return { isNew, decided: await strangeNetwork(parts, account, deadline, country, network, alarm) };
+}
+
+/** Evaluates `strangeNetwork` by the country's alarm and the network of origin. */
+export async function strangeNetwork(
+  { clock, countries }: Messages,
+  { customer, policy }: Account,
+  deadline: StoreDeadline,
+  country: string,
+  network: string | undefined,
+  alarm: CountryState["alarm"],
+): Promise<readonly Decision[]> {
+  if (alarm === undefined || network === undefined || (await countries.knowsNetwork(deadline, customer, country, network))) return [];
+  const { mode } = policy.spam.strangeNetwork;
+  return [{ at: clock.now(), rule: "strangeNetwork", mode: mode === "shadow" ? "shadow" : "enforce", ...alarm }];
 }

@@ -2,15 +2,15 @@ import type * as z from "zod";
 import { readNumber } from "../access/destination.js";
 import type { NumberRequest } from "../contract/operator.js";
 import { type Decided, transact, update } from "../core/records/transact.js";
-import type { Account } from "../domain/account.js";
 import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";
 import { type Decision, isEnforced } from "../domain/decision.js";
 import { type DestinationError, destinationErrors } from "../domain/phone-number.js";
+import type { Account } from "../domain/policy.js";
 import { readUncreated, refusedClaims, uncreatedClaims } from "../domain/quota.js";
 import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
 import { membersOf, ownNumber } from "../messages/number-windows.js";
-import { storeLater } from "../observability/store-later.js";
+import { storeLater } from "../observability/observed.js";
 import type { Context } from "./context.js";
 
 /**

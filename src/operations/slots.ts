@@ -1,9 +1,9 @@
 import type { StartRequest } from "../contract/verification.js";
 import { type StoreDeadline, unavailable } from "../core/deadline.js";
-import type { Account } from "../domain/account.js";
 import { type Authentication, keptSends } from "../domain/authentication.js";
+import { slotOf } from "../domain/ids.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
-import { slotOf } from "../domain/slot.js";
+import type { Account } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import type { Context } from "./context.js";
 import { type Beginning, type Begun, begin } from "./create.js";

@@ -1,11 +1,11 @@
 import type * as z from "zod";
 import type { NumberRequest } from "../contract/operator.js";
-import { chunksOf } from "../core/chunks-of.js";
+import { chunksOf } from "../core/collections.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
-import type { Account } from "../domain/account.js";
 import { callsAt, countedAt } from "../domain/authentication.js";
 import { type MemberClaim, sinceOf } from "../domain/claim.js";
+import type { Account } from "../domain/policy.js";
 import { liftedClaims, movedClaims, readMember } from "../domain/quota.js";
 import { uncountClaims } from "../domain/spam-rules.js";
 import { day, timestamp } from "../domain/time.js";

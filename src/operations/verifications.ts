@@ -10,11 +10,11 @@ import type {
   VerificationTarget,
 } from "../contract/verification.js";
 import { update } from "../core/records/transact.js";
-import type { Account } from "../domain/account.js";
 import { type Authentication, isErased, isVerification, withoutCodes } from "../domain/authentication.js";
+import { stateOf } from "../domain/check.js";
+import type { Account } from "../domain/policy.js";
 import { guessBudgetError, type Policy } from "../domain/policy.js";
 import { timestamp } from "../domain/time.js";
-import { stateOf } from "../domain/verification.js";
 import { VerifierError } from "../errors.js";
 import { ownNumber } from "../messages/number-windows.js";
 import { channelOf, correlated, standingOf, toAuthenticationResult, toCheckResult } from "./answers.js";

@@ -1,4 +1,4 @@
-import { getOrPut } from "../core/get-or-put.js";
+import { getOrPut } from "../core/collections.js";
 
 /** What is counted for a route in a country, the most important first. */
 export const signals = ["conversion", "handOver", "receipts", "latency"] as const;

@@ -1,7 +1,6 @@
 import { createHash } from "node:crypto";
-import { chunksOf } from "../core/chunks-of.js";
+import { chunksOf, getOrPut } from "../core/collections.js";
 import { withTimeout } from "../core/deadline.js";
-import { getOrPut } from "../core/get-or-put.js";
 import { safeLogger } from "../core/loggers.js";
 import type { Store } from "../ports/store.js";
 import { type Counts, mergeRead, type Place, readsDue, stretch, stretchOf, type Tally } from "./counts.js";

@@ -1,4 +1,4 @@
-import { getOrPut } from "../core/get-or-put.js";
+import { getOrPut } from "../core/collections.js";
 import type { Feedback } from "../ports/sms-sender.js";
 import { type Breaker, closed, endRound, halfOpen, trip } from "./breaker.js";
 import type { Candidate } from "./choice.js";

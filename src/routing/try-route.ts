@@ -1,5 +1,5 @@
+import { propertiesOf } from "../core/collections.js";
 import { afterTurn } from "../core/deadline.js";
-import { propertiesOf } from "../core/properties-of.js";
 import { withoutCode } from "../domain/message.js";
 import { noOutcome } from "../domain/send.js";
 import type { Clock } from "../ports/clock.js";

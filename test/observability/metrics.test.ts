@@ -3,7 +3,7 @@ import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { fetchHandler } from "../../adapters/http/fetch.js";
 import { nextHandlers } from "../../adapters/http/next.js";
-import { createFamily, mostRows, mostValues } from "../../src/observability/metric-family.js";
+import { createFamily, mostRows, mostValues } from "../../src/observability/metrics.js";
 import { send } from "../http/client.js";
 import { mountings } from "../http/hosts.js";
 import { inbox, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";

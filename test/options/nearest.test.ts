@@ -1,5 +1,5 @@
 import { expect, it } from "vitest";
-import { nearest } from "../../src/options/nearest.js";
+import { nearest } from "../../src/options/option-errors.js";
 
 it.each([
   ["polcy", "policy"],

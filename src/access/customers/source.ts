@@ -1,5 +1,5 @@
 import { timingSafeEqual } from "node:crypto";
-import { agedCache } from "../../core/aged-cache.js";
+import { agedCache } from "../../core/collections.js";
 import type { Core } from "../../core/core.js";
 import { withTimeout } from "../../core/deadline.js";
 import type { RecordsOf } from "../../core/records/records.js";

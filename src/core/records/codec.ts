@@ -3,7 +3,7 @@ import { callbackForms, deliveryStatuses } from "../../contract/callback.js";
 import { channels } from "../../contract/channel.js";
 import type { Authentication, KeptMessage, KeyedCheck, KeyedStart, Origin, OutboxEvent, Send } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
-import { isInSlot } from "../../domain/slot.js";
+import { isInSlot } from "../../domain/ids.js";
 import { base36 } from "../../domain/time.js";
 import type { StoredRecord } from "../../ports/store.js";
 import type { Keyring } from "../keyring.js";

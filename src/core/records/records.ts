@@ -1,13 +1,13 @@
 import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { wakeAt } from "../../domain/delivery.js";
-import { fallbackWork } from "../../domain/fallback.js";
+import { slotOf } from "../../domain/ids.js";
 import { keptApartClaim } from "../../domain/quota.js";
-import { slotOf } from "../../domain/slot.js";
+import { fallbackWork } from "../../domain/retry.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
 import type { CommitResult, RecordWrite, Revocation, Store, StoredRecord } from "../../ports/store.js";
-import { agedCache } from "../aged-cache.js";
+import { agedCache } from "../collections.js";
 import { type StoreDeadline, unavailable } from "../deadline.js";
 import type { Keyring } from "../keyring.js";
 import { retryInBackground } from "../retry-in-background.js";

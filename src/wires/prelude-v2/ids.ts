@@ -1,4 +1,4 @@
-import { typeId, uuidOf } from "../../domain/type-id.js";
+import { typeId, uuidOf } from "../../domain/ids.js";
 
 /** Returns the id of a verification on this wire. */
 export const verificationId = (uuid: string): string => typeId("vrf", uuid);

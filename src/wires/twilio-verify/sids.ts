@@ -1,5 +1,5 @@
 import { createHash } from "node:crypto";
-import { uuidOfHex } from "../../domain/uuid.js";
+import { uuidOfHex } from "../../domain/ids.js";
 
 /** `AC`: account, a customer. `VA`: service, the same customer's. `VE`: verification. */
 type Kind = "AC" | "VA" | "VE";

@@ -1,5 +1,24 @@
 import type { Clock } from "../ports/clock.js";
 
+/** Splits a list into parts of up to `size` members. */
+export function chunksOf<T>(list: readonly T[], size: number): T[][] {
+  return Array.from({ length: Math.ceil(list.length / size) }, (_, at) => list.slice(at * size, (at + 1) * size));
+}
+
+/** The value under `key`; a new one is made and put there if it is missing. */
+export function getOrPut<K, V>(map: Map<K, V>, key: K, make: () => V): V {
+  const found = map.get(key);
+  if (found !== undefined) return found;
+  const made = make();
+  map.set(key, made);
+  return made;
+}
+
+/** The properties of an object, unchecked; of anything else, none. */
+export function propertiesOf(value: unknown): Readonly<Record<string, unknown>> {
+  return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
+}
+
 /** A cache by key. */
 export interface AgedCache<T> {
   get(key: string): T | undefined;
