@@ -1,7 +1,6 @@
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
-import { deadEvent, deliveryMargin, dueEvent, leaseTime, needsWork, redelivered } from "../domain/delivery.js";
-import { fallbackTime, withoutOldCode } from "../domain/retry.js";
+import { deadEvent, deliveryMargin, dueEvent, fallbackTime, leaseTime, needsWork, redelivered, withoutOldCode } from "../domain/delivery.js";
 import { settleOverdue } from "../domain/send.js";
 import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";

@@ -1,6 +1,5 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import { type Authentication, type OutboxEvent, sendOf } from "./authentication.js";
-import { fallbackWork } from "./retry.js";
 import { day, hour, minute, second } from "./time.js";
 
 /**
@@ -125,6 +124,22 @@ export function redelivered(auth: Authentication, sequence: number, now: number)
 /** The event of that sequence, if it was given up; its `nextAt` is when that happened. */
 export function deadEvent(auth: Authentication, sequence: number): OutboxEvent | undefined {
   return auth.outbox.find((event) => event.sequence === sequence && event.dead !== undefined);
+}
+
+/** When a record's fallback is due; `undefined` if it has none, or its code was entered. */
+export function fallbackTime(auth: Authentication): number | undefined {
+  return auth.validated || auth.canceled === true ? undefined : auth.fallbackAt;
+}
+
+/** When a record next needs work because of a fallback: it is due, or what was kept for it is to be erased. */
+export function fallbackWork(auth: Authentication): number | undefined {
+  const due = fallbackTime(auth);
+  return due === undefined || auth.kept === undefined ? (due ?? auth.kept?.until) : Math.min(due, auth.kept.until);
+}
+
+/** Erases what was kept too long. */
+export function withoutOldCode(auth: Authentication, now: number): Authentication {
+  return auth.kept !== undefined && auth.kept.until <= now ? { ...auth, kept: undefined, fallbackAt: undefined } : auth;
 }
 
 /**

@@ -3,6 +3,7 @@ import type { RetryStatus } from "../contract/retry.js";
 import { type Authentication, hasNumber, holdsCodes, isExpired, isVoid, nothingSent, type SendDecision, withDecision, withoutCodes } from "./authentication.js";
 import { checksLeft, checksUsedUp } from "./check.js";
 import { type Decision, isEnforced } from "./decision.js";
+import { fallbackTime } from "./delivery.js";
 import type { Policy } from "./policy.js";
 import { milliseconds } from "./policy.js";
 import { settleOverdue } from "./send.js";
@@ -90,22 +91,6 @@ export function leftOf(auth: Authentication, now: number, policy: Policy): Left 
     retries: isDelivery ? 0 : retryStanding(auth, retryStatus(auth, now, policy), policy).remaining,
     seconds: isExpired(auth, now) ? 0 : Math.ceil((auth.expiresAt - now) / 1000),
   };
-}
-
-/** When a record's fallback is due; `undefined` if it has none, or its code was entered. */
-export function fallbackTime(auth: Authentication): number | undefined {
-  return auth.validated || auth.canceled === true ? undefined : auth.fallbackAt;
-}
-
-/** When a record next needs work because of a fallback: it is due, or what was kept for it is to be erased. */
-export function fallbackWork(auth: Authentication): number | undefined {
-  const due = fallbackTime(auth);
-  return due === undefined || auth.kept === undefined ? (due ?? auth.kept?.until) : Math.min(due, auth.kept.until);
-}
-
-/** Erases what was kept too long. */
-export function withoutOldCode(auth: Authentication, now: number): Authentication {
-  return auth.kept !== undefined && auth.kept.until <= now ? { ...auth, kept: undefined, fallbackAt: undefined } : auth;
 }
 
 /**

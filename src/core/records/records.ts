@@ -1,9 +1,8 @@
 import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
-import { wakeAt } from "../../domain/delivery.js";
+import { fallbackWork, wakeAt } from "../../domain/delivery.js";
 import { slotOf } from "../../domain/ids.js";
 import { keptApartClaim } from "../../domain/quota.js";
-import { fallbackWork } from "../../domain/retry.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
 import type { CommitResult, RecordWrite, Revocation, Store, StoredRecord } from "../../ports/store.js";
