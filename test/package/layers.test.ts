@@ -92,7 +92,7 @@ describe("the rule itself", () => {
     ["adapters/sms/smpp/from.ts", `import { openSenderId } from "../kit/sender-id.js";`],
     ["adapters/sms/twilio.ts", `import { openSenderId } from "./kit/sender-id.js";`],
     ["adapters/lookup/twilio.ts", `import { pick } from "../kit/json.js";`],
-    ["adapters/store/redis/index.ts", `import read from "./read.lua";`],
+    ["adapters/store/redis/index.ts", `import lease from "./lease.lua";`],
   ];
   test.each(allowed)("accepts, in %s, %s", (path, text) => {
     expect(faultsOf(path, text)).toEqual([]);

@@ -14,10 +14,7 @@ export interface UpstashClient {
   createScript: unknown;
 }
 
-/**
- * `createClient`, `createClientPool`, `createSentinel` or `createCluster` of `redis` (node-redis), 5 or newer,
- * connected.
- */
+/** A connected client, pool, sentinel or cluster of `redis` (node-redis), 5 or newer. */
 export interface NodeRedisClient {
   eval(script: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
   evalSha(sha: string, options: { keys: string[]; arguments: string[] }): Promise<unknown>;
@@ -40,24 +37,18 @@ export interface GlideClient {
 export type RedisClient = UpstashClient | NodeRedisClient | IoredisClient | GlideClient | RunScript;
 
 /** For an `@upstash/redis` client behind a wrapper. */
-export function fromUpstash(client: UpstashClient): RunScript {
-  return bySha((command, ...call) => client[command](...call));
-}
+export const fromUpstash = (client: UpstashClient): RunScript => bySha((command, ...call) => client[command](...call));
 
 /** For a node-redis client behind a wrapper; a cluster behind one also needs `cluster: true`. */
-export function fromNodeRedis(client: NodeRedisClient): RunScript {
-  return bySha((command, script, keys, args) => client[command === "evalsha" ? "evalSha" : command](script, { keys, arguments: args }));
-}
+export const fromNodeRedis = (client: NodeRedisClient): RunScript =>
+  bySha((command, script, keys, args) => client[command === "evalsha" ? "evalSha" : command](script, { keys, arguments: args }));
 
 /** For an ioredis client behind a wrapper; a cluster behind one also needs `cluster: true`. */
-export function fromIoredis(client: IoredisClient): RunScript {
-  return bySha((command, script, keys, args) => client[command](script, keys.length, ...keys, ...args));
-}
+export const fromIoredis = (client: IoredisClient): RunScript => bySha((command, script, keys, args) => client[command](script, keys.length, ...keys, ...args));
 
 /** For a Valkey GLIDE client behind a wrapper; a cluster behind one also needs `cluster: true`. */
-export function fromGlide(client: GlideClient): RunScript {
-  return bySha((command, script, keys, args) => client.customCommand([command.toUpperCase(), script, String(keys.length), ...keys, ...args]));
-}
+export const fromGlide = (client: GlideClient): RunScript =>
+  bySha((command, script, keys, args) => client.customCommand([command.toUpperCase(), script, String(keys.length), ...keys, ...args]));
 
 /** Recognises the client by its methods; throws a `TypeError` that names the option and the fix for an unknown one. */
 export function recognise(client: unknown): { readonly run: RunScript; readonly cluster: boolean } {
@@ -84,4 +75,62 @@ function bySha(send: (command: "evalsha" | "eval", ...call: Parameters<RunScript
       throw error;
     });
   };
+}
+
+/** Client errors: the pattern, what it means, and the fix. */
+const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
+  [/CROSSSLOT|same slot/i, "is a cluster", "set option `cluster: true`"],
+  [/\bMOVED\W+\d+/i, "is one node of a cluster", "pass a client of the whole cluster"],
+  [/unknown (redis )?command/i, "is too old or has commands disabled", "use Redis 6.2 or newer, Valkey, or Upstash"],
+];
+
+/**
+ * The error that the store throws for a client's error. Clients include the command, and with it phone numbers and
+ * digests, which do not belong in a log; some have only a class name.
+ */
+export function errorOf(error: unknown): Error {
+  const text = wordsOf(error);
+  const [, what, fix] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
+  return new Error(what === undefined ? `redisStore: ${text}` : `redisStore: the server behind option \`client\` ${what} (${text}): ${fix}`);
+}
+
+/** The message of an error, or its code, or its class name; and those of its causes. */
+function wordsOf(error: unknown): string {
+  const thrown = typeof error === "object" && error !== null ? error : new Error(String(error));
+  const { message, code, name, cause } = thrown as { message?: unknown; code?: unknown; name?: unknown; cause?: unknown };
+  const named = thrown.constructor?.name ?? "Object";
+  const [text = ""] = String(message || code || (named === "Object" ? (name ?? "an error without a message") : named)).split(/,? command was:/);
+  return cause === undefined || cause === error ? text : `${text} (${wordsOf(cause)})`;
+}
+
+/** The part of a `redis` (node-redis) client that is used here. */
+export interface NodeRedisConnection {
+  readonly isOpen: boolean;
+  readonly isReady: boolean;
+  ping(): Promise<unknown>;
+  destroy(): void;
+  connect(): Promise<unknown>;
+}
+
+/**
+ * Reconnects a client of `redis` (node-redis) whose connection no longer responds: it waits without limit for the reply
+ * to a command that it has sent, so that a connection lost without notice would fail every request from then on. A
+ * `PING` is sent every second; if none is answered within `patience`, the client is destroyed and connected again.
+ * Call it once, after `connect()`. It ends when you close the client, and keeps no process running.
+ *
+ * @param patience Milliseconds. Default 1500.
+ */
+export function reconnectWhenSilent(client: NodeRedisConnection, patience = 1500): void {
+  const timer = setInterval(async () => {
+    if (!client.isOpen) return clearInterval(timer);
+    if (!client.isReady) return;
+    const late = setTimeout(() => {
+      client.destroy();
+      // What it cannot connect to is reported by its event `error`.
+      client.connect().catch(() => undefined);
+    }, patience);
+    await client.ping().catch(() => undefined);
+    clearTimeout(late);
+  }, 1000);
+  timer.unref?.();
 }

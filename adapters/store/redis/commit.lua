@@ -86,9 +86,7 @@ end
 -- Pending writes: the life of each window by place; commands that add; and commands that remove, which come last. When
 -- memory is full, Redis rejects the first write, and none after it.
 local windows, adds, removals = {}, {}, {}
-local function write(place, life, members, lines)
-  held[place], windows[place] = life .. "/" .. members .. "\n" .. lines, life
-end
+local function write(place, life, members, lines) held[place], windows[place] = life .. "/" .. members .. "\n" .. lines, life end
 local function add(place, weight, life)
   adds[#adds + 1] = held[place] and { "INCRBY", keys[place], weight } or { "SET", keys[place], weight, "PX", life }
   held[place] = (held[place] or 0) + weight
@@ -166,9 +164,7 @@ for i, claim in ipairs(claims) do
   counts[i] = text(count)
 end
 
-local function live(key, life)
-  if call("PTTL", key) < life + 0 then call("PEXPIRE", key, life + spare) end
-end
+local function live(key, life) if call("PTTL", key) < life + 0 then call("PEXPIRE", key, life + spare) end end
 if verb == "record" and not landed then
   local woke = stored and sub(stored, 1, 1) == "w"
   local wakes = wakeAt == "unchanged" and woke or wakeAt ~= "unchanged" and wakeAt ~= ""

@@ -2,8 +2,7 @@ import { randomBytes } from "node:crypto";
 import type { Change, Claim, CommitResult, Expiry, MemberClaim, RecordWrite, Store } from "../../../src/ports/store.js";
 import { customerOf, firstName, largestLimit, refuseLarge } from "../../kit/store.js";
 import commitScript from "./commit.lua";
-import { type Keys, listName, packMember, partName, windowName } from "./keys.js";
-import { packRecord, packToken, parseRecord } from "./record.js";
+import { type Keys, listName, packMember, packRecord, packToken, parseRecord, partName, windowName } from "./keys.js";
 
 /** Runs a script. Its reply begins with its kind, which keeps clients from parsing it as a number or JSON. */
 export type Ask = (script: string, keys: string[], args: string[]) => Promise<string>;
@@ -122,9 +121,7 @@ function workOf(keys: Keys, places: number, change: Change) {
     return places + names.push(name);
   }
   function placeOf({ window, limit }: MemberClaim): number {
-    const known = windows.get(window);
-    if (known !== undefined) return known;
-    const place = addKey(window, limit === undefined ? listName(window) : windowName(window));
+    const place = windows.get(window) ?? addKey(window, limit === undefined ? listName(window) : windowName(window));
     windows.set(window, place);
     return place;
   }

@@ -1,22 +1,17 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { CorruptRecord, refuseLarge } from "../../kit/store.js";
-import { type RedisClient, recognise } from "./clients.js";
+import { errorOf, type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
 import deleteScript from "./delete.lua";
-import { errorOf } from "./errors.js";
 import inspectScript from "./inspect.lua";
-import { keysUnder, listName, parseMember, partName, windowName } from "./keys.js";
+import { keysUnder, listName, parseMember, parseRecord, partName, windowName } from "./keys.js";
 import { leaseFrom } from "./lease.js";
 import membersScript from "./members.lua";
-import putScript from "./put.lua";
-import readScript from "./read.lua";
-import { parseRecord } from "./record.js";
 import tallyScript from "./tally.lua";
 
 export type { GlideClient, IoredisClient, NodeRedisClient, RedisClient, RunScript, UpstashClient } from "./clients.js";
-export { fromGlide, fromIoredis, fromNodeRedis, fromUpstash } from "./clients.js";
-export { type NodeRedisConnection, reconnectWhenSilent } from "./silent.js";
+export { fromGlide, fromIoredis, fromNodeRedis, fromUpstash, type NodeRedisConnection, reconnectWhenSilent } from "./clients.js";
 
 /** Options of `redisStore`. */
 export interface RedisStoreOptions {
@@ -38,6 +33,12 @@ export interface RedisStoreOptions {
    */
   readonly shards?: number;
 }
+
+/** Returns "=" and the stored text of a record or a value, or "-" if there is none. */
+const readScript = `local stored = redis.call("GET", KEYS[1]) return stored and "=" .. stored or "-"`;
+
+/** Stores the value ARGV[1] for ARGV[2] milliseconds, or as long as the one that it replaces, if that is longer. */
+const putScript = 'redis.call("SET", KEYS[1], ARGV[1], "PX", math.max(ARGV[2], redis.call("PTTL", KEYS[1]))) return "+"';
 
 /** Maximum number of concurrent scripts of one `delete`: clients reject more beyond some number. */
 const mostForgetting = 50;

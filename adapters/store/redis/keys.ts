@@ -1,4 +1,5 @@
-import { customerOf } from "../../kit/store.js";
+import type { StoredRecord } from "../../../src/ports/store.js";
+import { CorruptRecord, customerOf } from "../../kit/store.js";
 import { isUuid, packUuid, unpackUuid } from "../../kit/uuid.js";
 
 const nameOfRecord = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/;
@@ -54,4 +55,31 @@ export function parseMember(packed: string): string {
   if (!packed.startsWith("~")) return packed;
   if (packed.startsWith("~=")) return decodeURIComponent(packed.slice(2));
   return packed.startsWith("~~") ? packed.slice(1) : unpackUuid(packed.slice(1, 23)) + packed.slice(23);
+}
+
+const packed = /^[sw]([^|]+)\|([^|]+)\|(.*)$/s;
+
+/**
+ * A record as stored in Redis, without the first letter, which marks whether it has to wake: tokens separated by
+ * commas, `keepUntil` in base 36, and the data, separated by bars.
+ */
+export function packRecord({ tokens, keepUntil, data }: StoredRecord): string {
+  return `${tokens.map(packToken).join(",")}|${keepUntil.toString(36)}|${data}`;
+}
+
+/** One token as written in a packed record; empty for none. */
+export function packToken(token: string | null | undefined): string {
+  return token ? encodeURIComponent(token) : "";
+}
+
+/** Returns the record, or an error that names it if `text` is not from `packRecord`. */
+export function parseRecord({ customer, id }: Pick<StoredRecord, "customer" | "id">, text: string): StoredRecord {
+  try {
+    const [, tokens = "", end = "", data = ""] = packed.exec(text) as RegExpExecArray;
+    const keepUntil = Number.parseInt(end, 36);
+    if (Number.isNaN(keepUntil)) throw new RangeError("not a time");
+    return { customer, id, tokens: tokens.split(",").map(decodeURIComponent), data, keepUntil };
+  } catch {
+    throw new CorruptRecord("redisStore", customer, id);
+  }
 }

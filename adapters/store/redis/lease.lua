@@ -1,6 +1,5 @@
 -- Leases the due records of one shard, and drops index entries whose record has expired.
--- KEYS[1]  the wake index of the shard, whose key ends in "w"; record keys have "r" and their name instead, and share
---          its slot
+-- KEYS[1]  the wake index of the shard; its key ends in "w", where those of records have "r" and their name
 -- ARGV[1]  the time up to which records are due
 -- ARGV[2]  the maximum number of records
 -- ARGV[3]  when leased records are due again, or "" to lease none and only return when they are due
@@ -23,7 +22,5 @@ for i = 1, #due, 2 do
     end
   end
 end
-for _, name in ipairs(gone) do
-  redis.call("ZREM", KEYS[1], name)
-end
+for _, name in ipairs(gone) do redis.call("ZREM", KEYS[1], name) end
 return #found > 0 and "=" .. cjson.encode(found) or "-"

@@ -1,9 +1,8 @@
 import type { Store } from "../../../src/ports/store.js";
 import { parseEach } from "../../kit/store.js";
 import type { Ask } from "./commit.js";
-import { type Keys, parseName } from "./keys.js";
+import { type Keys, parseName, parseRecord } from "./keys.js";
 import leaseScript from "./lease.lua";
-import { parseRecord } from "./record.js";
 
 /**
  * How long to wait for the other shards once one has responded: so many times so many milliseconds. A process that
@@ -35,8 +34,7 @@ export function leaseFrom(ask: Ask, { wakes }: Keys): Store["lease"] {
       for (const { wake } of seen.sort((a, b) => a.at - b.at).slice(0, limit)) shares.set(wake, (shares.get(wake) ?? 0) + 1);
     }
     const leases = Array.from(shares, ([wake, share]) => due(wake, until, share, leaseUntil));
-    const leased = await answersOf(leases, errors);
-    leased.sort(([a], [b]) => Number(a) - Number(b));
+    const leased = (await answersOf(leases, errors)).sort(([a], [b]) => Number(a) - Number(b));
     return parseEach(leased, ([, name, text]) => parseRecord(parseName(name), text), errors);
   };
 }

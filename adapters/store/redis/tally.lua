@@ -5,15 +5,10 @@
 local added = #ARGV / 2
 for i = 1, added do
   local by, ttl = ARGV[2 * i - 1], tonumber(ARGV[2 * i])
-  if redis.call("INCRBY", KEYS[i], by) == tonumber(by) or redis.call("PTTL", KEYS[i]) < ttl then
-    redis.call("PEXPIRE", KEYS[i], ttl)
-  end
+  local isNew = redis.call("INCRBY", KEYS[i], by) == tonumber(by)
+  if isNew or redis.call("PTTL", KEYS[i]) < ttl then redis.call("PEXPIRE", KEYS[i], ttl) end
 end
-if added == #KEYS then
-  return "="
-end
+if added == #KEYS then return "=" end
 local totals = redis.call("MGET", unpack(KEYS, added + 1))
-for i = 1, #totals do
-  totals[i] = totals[i] or "0"
-end
+for i, total in ipairs(totals) do totals[i] = total or "0" end
 return "=" .. table.concat(totals, ",")
