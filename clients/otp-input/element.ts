@@ -1,5 +1,5 @@
 import { attributes, reflecting } from "./attributes.js";
-import { digitsOf, placed } from "./code.js";
+import { codeIn, digitsOf, placed } from "./code.js";
 import { style } from "./style.js";
 import type { OtpAnswer } from "./types.js";
 import { codeFromMessage } from "./web-otp.js";
@@ -251,7 +251,9 @@ export class OtpInput extends reflecting(HTMLElement) {
     const { digits, from, to } = placed(text, value, selectionStart ?? 0, selectionEnd ?? 0, this.length);
     if (digits === text && from === selectionStart && to === selectionEnd) return;
     event.preventDefault();
-    if (digits === "") return;
+    // The first digits of a phone number are no code: they would be checked.
+    const isLonger = digitsOf(text).length > this.length && codeIn(text, this.length) === undefined;
+    if (digits === "" || isLonger) return;
     this.#input.setSelectionRange(from, to);
     if (document.execCommand("insertText", false, digits)) return;
     this.#input.setRangeText(digits, from, to, "end");

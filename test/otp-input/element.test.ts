@@ -74,6 +74,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["Code: 482913\n\n@example.com #482913", "482913"],
       ["48", "48"],
       ["nothing", ""],
+      ["+33 6 12 34 56 78", ""],
     ];
     test.each(pasted)("pasted %j: %j", (text, expected) =>
       pages.on("<otp-input></otp-input>", async (page) => {
