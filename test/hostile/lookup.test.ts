@@ -2,6 +2,7 @@ import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
+import { setImmediate as turn } from "node:timers/promises";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { lookupChain } from "../../adapters/lookup/chain.js";
@@ -149,6 +150,29 @@ describe("a lookup that costs nothing", () => {
     server.answer = (asked, response) => json(response, sound(asked));
     for (let index = 10; index < 12; index++) expect(await verifier.lookup({ phone_number: numberAt(index) })).toMatchObject(ofOrange);
     expect((await verifier.lookup({ phone_number: numberAt(12) })).carrier, "two that cost 1 each use up 2").toBeUndefined();
+  });
+});
+
+describe("lookups that use up the spend ceiling", () => {
+  it("raise the alarm at 80 %, as messages do (docs/fraud.md#how-the-rules-work, docs/routing.md#spend-ceiling)", async () => {
+    const spent = async (what: "lookups" | "messages") => {
+      const clock = fixedClock(Date.UTC(2026, 2, 1));
+      const store = memoryStore({ name: randomUUID(), now: () => clock.now() });
+      const sender = router({ store, routes: [{ name: "only", price: 0.1, sender: { send: async () => ({ outcome: "accepted" }) } }] });
+      const policy = { spam: noSpamRules, limits: { spend: [{ amount: 1, per: "hour" as const }] } };
+      const { verifier, events } = watched({ clock, store, sender, policy, lookup: own(() => ofOrange, 0.1) });
+      for (let index = 0; index < 10; index++) {
+        const of = { phone_number: numberAt(index) };
+        await (what === "lookups" ? verifier.lookup(of) : verifier.createAuthentication(of));
+        clock.advance(1000);
+        await turn();
+      }
+      const { status } = await verifier.createAuthentication({ phone_number: numberAt(20) });
+      await turn();
+      return [status, ...events.flatMap((event) => (event.type === "alarm" ? [event.alarm] : []))];
+    };
+    const both = { messages: await spent("messages"), lookups: await spent("lookups") };
+    expect(both).toEqual({ messages: ["rate_limited", "spend"], lookups: ["rate_limited", "spend"] });
   });
 });
 
