@@ -233,18 +233,17 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     }
   });
 
-  it.each([
-    ["as the server's", 0],
-    ["three days ahead", 72],
-    ["a year behind", -8_766],
-  ])("gives every key an end that no clock of a process moves: %s (docs/contract.md#early-end)", async (_, ahead) => {
-    const one = processOn(redisStore({ client: io() }), { clock: fixedClock(Date.now() + ahead * hour), policy: { tombstone: 3_600 } });
-    expect(await flow(one)).toBe(rightFlow);
-    for (let i = 0; i < 7; i++) await one.verifier.createAuthentication({ phone_number: newNumber(), device_id: "one", ip: "192.0.2.1" });
-    for (const [key, left] of await ends()) {
-      expect(left, key).toBeGreaterThan(0);
-      // Records: `lifetime` and `tombstone`, and the 20 minutes of docs/privacy.md.
-      if (key.includes("{0}r")) expect(left, key).toBeLessThanOrEqual((600 + 3_600 + 1_200) * 1_000);
+  it("gives every key an end that no clock of a process moves (docs/contract.md#early-end)", async () => {
+    for (const ahead of [0, 72, -8_766]) {
+      await admin.flushall();
+      const one = processOn(redisStore({ client: io() }), { clock: fixedClock(Date.now() + ahead * hour), policy: { tombstone: 3_600 } });
+      expect(await flow(one)).toBe(rightFlow);
+      for (let i = 0; i < 7; i++) await one.verifier.createAuthentication({ phone_number: newNumber(), device_id: "one", ip: "192.0.2.1" });
+      for (const [key, left] of await ends()) {
+        expect(left, key).toBeGreaterThan(0);
+        // Records: `lifetime` and `tombstone`, and the 20 minutes of docs/privacy.md.
+        if (key.includes("{0}r")) expect(left, key).toBeLessThanOrEqual((600 + 3_600 + 1_200) * 1_000);
+      }
     }
   });
 

@@ -129,6 +129,68 @@ describe("customers in a store", () => {
     expect(await post(stored(store, { clock, secret: secretOf("b") }).verifier, key)).toBe(letIn);
   });
 
+  it("re-encrypts the webhook secrets of a customer that is updated during a rotation (docs/customers.md, Policies, secrets, migration)", async () => {
+    const store = memoryStore();
+    const before = stored(store, { secret: secretOf("a") }).verifier.customers;
+    const { customer_uuid } = await before.create({ webhookSecrets: [webhookSecret] });
+    const { key } = await before.keys.issue({ customer_uuid });
+    await stored(store, { secret: [secretOf("b"), secretOf("a")] }).verifier.customers.update({ customer_uuid, name: "ACME" });
+    const after = stored(store, { secret: secretOf("b") }).verifier;
+    expect(await post(after, key)).toBe(letIn);
+    expect(await after.webhookSecrets(customer_uuid)).toEqual([webhookSecret]);
+  });
+
+  it("posts whole or masked numbers, and nothing else, after a rotation as long as documented (docs/operations.md#rotate)", async () => {
+    for (const fullNumber of [true, false]) {
+      const store = memoryStore();
+      const clock = fixedClock(start);
+      const bodies: string[] = [];
+      let up = false;
+      const sender = { post: async ({ body }: { readonly body: string }) => (up ? { status: bodies.push(body) && 204 } : { status: 503 }) };
+      const at = (secret: string | [string, string]) => processOn(store, { clock, secret, callbacks: { worker: false, fullNumber, sender } }).verifier;
+      const [a, b] = [secretOf("a"), secretOf("b")];
+      const first = at([a, b]);
+      const numbers = Array.from({ length: 20 }, newNumber);
+      for (const phone_number of numbers) await first.createAuthentication({ phone_number, callback_url: "https://receiver.example/hook" });
+      // Step 2 for longer than `lifetime` and `tombstone`, in which the receiver is down; then step 3.
+      const second = at([b, a]);
+      for (let hours = 0; hours < 25; hours++) {
+        clock.advance(3_600_000);
+        await second.flush();
+      }
+      up = true;
+      clock.advance(30 * 3_600_000);
+      await at(b).flush();
+      expect(bodies).toHaveLength(numbers.length);
+      const allowed = new Set(numbers.flatMap((number) => [number, `${number.slice(0, 6)}****${number.slice(-2)}`]));
+      const posted = bodies.map((body) => JSON.parse(body).data.phone_number as string);
+      expect
+        .soft(
+          posted.filter((number) => !allowed.has(number)),
+          `fullNumber: ${fullNumber}`,
+        )
+        .toEqual([]);
+    }
+  });
+
+  it("finds and erases what was stored before a rotation, while both secrets are set (docs/privacy.md#erase)", async () => {
+    for (const [old, next] of [
+      [secretOf("a"), secretOf("b")],
+      [secretOf("b"), secretOf("a")],
+    ] as const) {
+      const store = memoryStore();
+      const phone_number = newNumber();
+      const before = processOn(store, { secret: old });
+      const { authentication_uuid } = await before.verifier.createAuthentication({ phone_number });
+      const { verifier } = processOn(store, { secret: [next, old] });
+      expect.soft(await verifier.history({ phone_number }), "history").toHaveLength(1);
+      expect.soft((await verifier.erase({ phone_number })).erased, "erase").toBe(1);
+      expect.soft(await outcome(verifier.explain({ authentication_uuid })), "explain").toBe("invalid_auth_uuid");
+      const check_code = before.codeOf(authentication_uuid);
+      expect.soft(await outcome(verifier.check({ authentication_uuid, check_code })), "check").toBe("invalid_auth_uuid");
+    }
+  });
+
   it("gives codes that are out no more guesses than their length allows when the policy changes (docs/contract.md#guess-budget)", async () => {
     const one = stored(memoryStore());
     const { customer_uuid } = await one.verifier.customers.create();
