@@ -1,7 +1,7 @@
 import type { HttpBody, HttpHandler } from "../../src/http/message.js";
 import { onlyOptions, optionError } from "../kit/option-error.js";
 import { type Mountable, mounted } from "./mounted.js";
-import { bodyIsGone, isUnpackError, type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
+import { bodyIsGone, bodyReader, isUnpackError, type NodeRequest, type NodeResponse, toHttpRequest, writeResponse } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
 
 /** The part of an Express 4 or 5 request that is used. */
@@ -44,7 +44,8 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
     const path = ourPath(roots, request);
     if (path === undefined || (error && response.headersSent)) return next(error);
     const handler = of(path);
-    const body = error ? refusedBody(handler, error) : (limit: number) => readBody(handler, request, request, limit);
+    const read = bodyReader(request);
+    const body = error ? refusedBody(handler, error) : (limit: number) => read(handler, limit);
     if (body === undefined) return next(error);
     handler
       .handle(toHttpRequest(request, path, body))

@@ -1,7 +1,6 @@
 import type { Readable } from "node:stream";
-import type { HttpRequest } from "../../src/http/message.js";
 import { type Mountable, mounted } from "./mounted.js";
-import { letRestPast, type NodeRequest, type NodeResponse, readBody, toHttpRequest } from "./node-message.js";
+import { bodyReader, letRestPast, type NodeRequest, type NodeResponse, toHttpRequest } from "./node-message.js";
 import { doubledRoot, isUnder, pathOf } from "./paths.js";
 
 /** The part of a Fastify request that is used. */
@@ -55,6 +54,7 @@ export function fastifyPlugin(
     const segments = scope.prefix.split("/").filter(Boolean);
     // The router may have matched another spelling of the prefix: other case, percent escapes.
     const prefix = new RegExp(`^(?:/[^/]*){${segments.length}}`);
+    const readers = new WeakMap<NodeRequest, ReturnType<typeof bodyReader>>();
     const asSent = takeWhatTheRouterRejects(scope, roots, new RegExp(`^${segments.map(segmentOf).join("")}(?=/|$)`));
 
     async function answer(request: FastifyRequestLike, reply: FastifyReplyLike): Promise<unknown> {
@@ -62,8 +62,8 @@ export function fastifyPlugin(
       const { url = raw.url ?? "/", method = raw.method ?? "GET" } = asSent.get(raw) ?? {};
       const path = pathOf(url).replace(prefix, "");
       const handler = of(path);
-      const read: HttpRequest["body"] = (limit) => readBody(handler, raw, isStream(body) ? body : raw, limit);
-      const answered = await handler.handle({ ...toHttpRequest(raw, path, read), method });
+      const read = readers.get(raw) ?? bodyReader(raw, isStream(body) ? body : raw);
+      const answered = await handler.handle({ ...toHttpRequest(raw, path, (limit) => read(handler, limit)), method });
       letRestPast(handler, raw, reply.raw);
       reply.code(answered.status);
       reply.headers(answered.headers);
@@ -73,7 +73,10 @@ export function fastifyPlugin(
     }
 
     scope.removeAllContentTypeParsers();
-    scope.addContentTypeParser("*", {}, (_request, payload, parsed) => parsed(null, payload));
+    scope.addContentTypeParser("*", {}, ({ raw }, payload, parsed) => {
+      readers.set(raw, bodyReader(raw, payload));
+      parsed(null, payload);
+    });
     scope.setErrorHandler((error, request, reply) => {
       // Fastify rejected the content type without reading the body: our handler decides whether it matters.
       if (isContentTypeError(error)) return answer(request, reply);

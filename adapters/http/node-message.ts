@@ -97,18 +97,27 @@ export function letRestPast({ clock }: HttpHandler, request: NodeRequest, respon
 }
 
 /**
- * Reads the body: up to `limit` bytes here, or from what the host's parser kept. Parsers may set `request.body` without
- * reading (Express 4 does), so only the stream shows whether it was read. `stream`: what a hook of the host may have
- * put in place of the request. Rejects, and logs, if the stream was read and nothing kept; rejects if the stream fails.
+ * Returns what reads the body: up to `limit` bytes here, or from what the host's parser kept. Parsers may set
+ * `request.body` without reading (Express 4 does), so only the stream shows whether it was read. `stream`: what a hook
+ * of the host may have put in place of the request. Rejects, and logs, if the stream was read and nothing kept; rejects
+ * if the stream fails.
  */
-export function readBody(handler: HttpHandler, request: NodeRequest, stream: Readable, limit: number): Promise<HttpBody> {
-  if (Number(request.headers["content-length"]) > limit) return Promise.resolve({ kind: "refused", reason: "too_large" });
-  if (!stream.readableDidRead && !stream.readableEnded) return readStream(request, stream, limit);
-  const { body, rawBody } = request;
-  if (typeof rawBody === "string" || rawBody instanceof Uint8Array) return Promise.resolve(fromParser(rawBody, limit));
-  if (body !== undefined) return Promise.resolve(fromParser(body, limit));
-  if (!stream.readableDidRead) return Promise.resolve({ kind: "bytes", bytes: new Uint8Array(0) });
-  return bodyIsGone(handler);
+export function bodyReader(request: NodeRequest, stream: Readable = request): (handler: HttpHandler, limit: number) => Promise<HttpBody> {
+  // Something of the host listens to it: what it gets before the API key is checked would be lost.
+  const isUnread = () => !stream.readableDidRead && !stream.readableEnded;
+  const flowing = stream.readableFlowing === true && isUnread() ? readStream(request, stream, restLimit) : undefined;
+  flowing?.catch(() => undefined);
+  return async (handler, limit) => {
+    if (Number(request.headers["content-length"]) > limit) return { kind: "refused", reason: "too_large" };
+    const read = flowing === undefined ? undefined : await flowing;
+    if (read !== undefined) return read.kind === "bytes" ? fromParser(read.bytes, limit) : read;
+    if (isUnread()) return readStream(request, stream, limit);
+    const { body, rawBody } = request;
+    if (typeof rawBody === "string" || rawBody instanceof Uint8Array) return fromParser(rawBody, limit);
+    if (body !== undefined) return fromParser(body, limit);
+    if (!stream.readableDidRead) return { kind: "bytes", bytes: new Uint8Array(0) };
+    return bodyIsGone(handler);
+  };
 }
 
 /** The stream was read and nothing kept: logs the fix and rejects; the response is 500. */
@@ -126,6 +135,12 @@ export async function bodyIsGone(handler: HttpHandler): Promise<never> {
 export function isUnpackError(error: Error): boolean {
   const { errno, code, syscall } = error as NodeJS.ErrnoException;
   return typeof errno === "number" && typeof code === "string" && /^(?:Z|ERR|ZSTD)_/.test(code) && syscall === undefined;
+}
+
+/** Whether a hook of the host blames the client. */
+function isOfClient(error: Error): boolean {
+  const { statusCode } = error as { statusCode?: unknown };
+  return typeof statusCode === "number" && statusCode >= 400 && statusCode < 500;
 }
 
 /** The result of a body parser: text or bytes as received, or a value. */
@@ -153,10 +168,12 @@ function readStream(request: NodeRequest, stream: Readable, limit: number): Prom
       refuse("too_large");
     };
     stream.on("data", onData);
+    // A hook of the host may have paused it.
+    stream.resume();
     stream.on("end", () => resolve({ kind: "bytes", bytes: chunks.length === 1 && chunks[0] ? chunks[0] : Buffer.concat(chunks) }));
     stream.on("error", (error) => {
       if (isCutOff(request)) refuse("cut_off");
-      else if (isUnpackError(error)) refuse("encoded");
+      else if (isUnpackError(error) || (stream !== request && isOfClient(error))) refuse("encoded");
       else reject(error);
     });
     const watch = (one: Readable) => {

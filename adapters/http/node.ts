@@ -1,6 +1,6 @@
 import { onlyOptions } from "../kit/option-error.js";
 import { type Mountable, mounted } from "./mounted.js";
-import { type NodeRequest, type NodeResponse, readBody, toHttpRequest, writeResponse } from "./node-message.js";
+import { bodyReader, type NodeRequest, type NodeResponse, toHttpRequest, writeResponse } from "./node-message.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 
 export interface NodeOptions {
@@ -23,7 +23,8 @@ export function nodeHandler(verifier: Mountable, options: NodeOptions = {}): (re
     const asked = { path: pathOf(request.url ?? "/"), prefix: basePath };
     const path = withoutPrefix(asked.path, basePath);
     const handler = of(path, asked.path);
-    const answered = handler.handle({ ...toHttpRequest(request, path, (limit) => readBody(handler, request, request, limit)), asked });
+    const read = bodyReader(request);
+    const answered = handler.handle({ ...toHttpRequest(request, path, (limit) => read(handler, limit)), asked });
     void answered.then((answer) => writeResponse(handler, request, response, answer));
   };
 }
