@@ -1,5 +1,6 @@
 import { noApiKeys } from "./access/accounts.js";
 import type { CustomersOfStore } from "./access/customers/customers.js";
+import { requireObject } from "./access/parse.js";
 import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 import { compose } from "./composition.js";
 import type { Channel } from "./contract/channel.js";
@@ -22,6 +23,7 @@ import type {
 } from "./contract/direct.js";
 import type { LookupResponse } from "./contract/lookup.js";
 import type { Verifications } from "./contract/verification.js";
+import { VerifierError } from "./errors.js";
 import type { HttpHandler } from "./http/message.js";
 import { settleForeign } from "./messages/receipts.js";
 import type { Stats } from "./observability/statistics.js";
@@ -192,10 +194,20 @@ export function createVerifier(options: VerifierOptions): Verifier {
     ...(options.customers === undefined && { deliveryError }),
     lookup: (request) => operations.lookup(request),
     flush: () => outbox.flush(),
-    deadLetters: ({ limit = 1000 } = {}) => outbox.deadLetters(Math.min(10_000, Math.max(1, Math.floor(limit) || 1))),
-    redeliver: async ({ customer_uuid = accounts.unnamed(), authentication_uuid, sequence }) =>
-      outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence),
-    webhookSecrets: async (customerUuid = accounts.unnamed()) => accounts.webhookSecrets(customerUuid.toLowerCase()),
+    async deadLetters(asked = {}) {
+      requireObject(asked, "The options of deadLetters");
+      const { limit = 1000 } = asked;
+      return outbox.deadLetters(Math.min(10_000, Math.max(1, Math.floor(limit) || 1)));
+    },
+    async redeliver(letter) {
+      requireObject(letter, "What redeliver takes");
+      const { customer_uuid = accounts.unnamed(), authentication_uuid, sequence } = letter;
+      return outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence);
+    },
+    async webhookSecrets(customerUuid = accounts.unnamed()) {
+      if (typeof customerUuid !== "string") throw new VerifierError("bad_request", "customer_uuid must be a string.");
+      return accounts.webhookSecrets(customerUuid.toLowerCase());
+    },
     verifications: operations.verifications,
     channels: async () => settings.channels,
     customerOf: async (apiKey) => (await accounts.byKey(apiKey)).customer,

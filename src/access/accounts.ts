@@ -86,7 +86,7 @@ export function createAccounts(
     async byKey(apiKey: string | undefined): Promise<Account> {
       if (customers === undefined) throw new Error(noApiKeys);
       // Too long, or mistyped: do not hash it or ask the source.
-      const sound = apiKey !== undefined && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
+      const sound = typeof apiKey === "string" && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
       const known = sound ? await ask("findByKeyDigest", sha256(keyNamed(apiKey)), account) : undefined;
       if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
       return known;

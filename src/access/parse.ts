@@ -48,6 +48,11 @@ function requireConsistent<Request extends WithDevice>(request: Request, setting
   return request;
 }
 
+/** Throws `bad_request` for what is not an object. */
+export function requireObject(value: unknown, name: string): void {
+  if (typeof value !== "object" || value === null) throw new VerifierError("bad_request", `${name} must be an object.`);
+}
+
 /** A string may throw its field's own code; anything else is `bad_request` (docs/contract.md#strict-types). */
 function parse<S extends z.ZodType>(schema: S, input: unknown): z.output<S> {
   const parsed = schema.safeParse(input);

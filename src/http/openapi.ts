@@ -10,7 +10,11 @@ export type Json = Record<string, unknown>;
 
 /** A JSON Schema without zod's own fields. */
 export function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
-  const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", metadata: descriptions }) as Json;
+  // zod's pattern lacks the addresses that end in an IPv4 one, which its own check accepts.
+  const override = ({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }) => {
+    if (jsonSchema.format === "ipv6") delete jsonSchema.pattern;
+  };
+  const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", metadata: descriptions, override }) as Json;
   return rest;
 }
 

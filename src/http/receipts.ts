@@ -5,7 +5,7 @@ import { parseReceipt, settleReceipts } from "../messages/receipts.js";
 import type { ReceiptReading } from "../ports/receipts.js";
 import { answer, toErrorResponse } from "./answer.js";
 import { bodyOf, exactBytes } from "./body.js";
-import type { HttpRequest, HttpResponse } from "./message.js";
+import type { HttpBody, HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
 
 /** Bytes of a carrier's request; some carriers report a hundred messages at once. */
@@ -39,13 +39,23 @@ export function createReceiptHandler(messages: Messages): (request: HttpRequest)
       const { method, path, query = "", header } = request;
       const target = readReceiptUrl(messages.keyring, query);
       if (target === "forged") throw notOurs();
-      const body = await bodyOf(messages.clock, request, bodyLimit, (one) => exactBytes(one, bodyLimit, "receipts", "carriers"));
+      const body = await bodyOf(messages.clock, request, bodyLimit, (one) => bytesOf(messages, source.provider, one));
       const reading = await source.read({ method, url: `${receiptBase}${path}${query}`, header, body }, messages.clock.now());
       return await settle(messages, source.provider, reading, target);
     } catch (error) {
       return toErrorResponse(messages.logger, docUrl, error);
     }
   };
+}
+
+function bytesOf({ monitor }: Messages, provider: string, body: HttpBody): Uint8Array {
+  try {
+    return exactBytes(body, bodyLimit, "receipts", "carriers");
+  } catch (err) {
+    if (err instanceof VerifierError) throw err;
+    monitor.throttledLog.error({ err, provider }, `a receipt of ${provider} could not be verified`);
+    throw new VerifierError("forbidden", "The receipt was rejected: a body parser has touched its body, so that its signature cannot be verified.");
+  }
 }
 
 async function settle(messages: Messages, provider: string, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {

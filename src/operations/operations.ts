@@ -13,6 +13,7 @@ import {
   parseTarget,
   parseVerificationCheck,
   refuseMisspelt,
+  requireObject,
 } from "../access/parse.js";
 import type { VerificationOptions, Verifications } from "../contract/verification.js";
 import { isSlot } from "../domain/ids.js";
@@ -97,7 +98,7 @@ export function createOperations(context: Context, accounts: Accounts) {
     options: VerificationOptions,
   ): Promise<R> => {
     const withOptions = (parts: Context, account: Account, request: Request) => operation(parts, account, request, optionsIn(options));
-    return run(name, input, parse, undefined, withOptions, { idempotencyKey: options.idempotencyKey });
+    return run(name, input, parse, undefined, withOptions, { idempotencyKey: options?.idempotencyKey });
   };
 
   const verifications: Verifications = {
@@ -142,6 +143,7 @@ const none: CallOptions = {};
 const verificationOptions: Readonly<Record<keyof VerificationOptions, true>> = { idempotencyKey: true, scope: true, usedUp: true, repeat: true };
 
 function optionsIn(options: VerificationOptions): VerificationOptions {
+  requireObject(options, "The options of a call");
   const { scope = "default", usedUp = "anew", repeat } = options;
   for (const name in options)
     if (!Object.hasOwn(verificationOptions, name))
@@ -155,6 +157,7 @@ function optionsIn(options: VerificationOptions): VerificationOptions {
 }
 
 function keyIn(options: CallOptions): string | undefined {
+  requireObject(options, "The options of a call");
   for (const name in options) if (name !== "idempotencyKey") throw new VerifierError("bad_request", `${name} is not an option of a call: use idempotencyKey.`);
   const key = options.idempotencyKey;
   if (key === undefined || (typeof key === "string" && /^[\x20-\x7e]{1,255}$/.test(key))) return key;
