@@ -394,7 +394,7 @@ describe("one mount for the verifier and its receipts", () => {
     const answered = [(await post(body.replace("delivered", "failed"))).status, (await post(body)).status];
     await host.close();
     if (keepsNoBytes) {
-      expect(answered).toEqual([500, 500]);
+      expect(answered).toEqual([403, 403]);
       expect(set.log.lines.map(({ fields }) => String(fields.err)).join()).toMatch(
         /mount the receipts handler before express\.json\(\) .*, or let the host keep the bytes in req\.rawBody .*express\.urlencoded\(\{ verify \}\) and express\.json\(\{ verify \}\)/,
       );
