@@ -14,7 +14,7 @@ import { agedCache } from "./core/collections.js";
 import type { Core } from "./core/core.js";
 import { storeDeadline } from "./core/deadline.js";
 import { createKeyring } from "./core/keyring.js";
-import { consoleLogger, safeLogger } from "./core/loggers.js";
+import { consoleLogger, safeLogger, throttledLogger } from "./core/loggers.js";
 import { createRecords } from "./core/records/records.js";
 import { createSeals } from "./core/seal.js";
 import { testOverridesOf } from "./core/test-overrides.js";
@@ -30,7 +30,7 @@ import { createAlarms } from "./observability/alarms.js";
 import { createMonitor, type Monitor } from "./observability/monitor.js";
 import type { Observed } from "./observability/observed.js";
 import { createStatistics } from "./observability/statistics.js";
-import { tracedSender, tracedStore } from "./observability/tracing.js";
+import { safeTelemetry, tracedSender, tracedStore } from "./observability/tracing.js";
 import type { Context } from "./operations/context.js";
 import { neededCeiling } from "./operations/deliver.js";
 import { type DiagnoseOptions, diagnose } from "./operations/diagnose.js";
@@ -59,9 +59,9 @@ const tokens = {
  */
 export function compose(options: VerifierOptions) {
   const settings = readOptions(options);
-  const { telemetry } = options;
   const logger = safeLogger(options.logger ?? consoleLogger);
   const clock = options.clock === undefined ? systemClock() : wholeMilliseconds(options.clock);
+  const telemetry = options.telemetry && safeTelemetry(options.telemetry, throttledLogger(clock, logger));
   const keyring = createKeyring(settings.secrets, settings.pepper);
   const overrides = testOverridesOf(options);
   const store = telemetry === undefined ? options.store : tracedStore(options.store, telemetry);

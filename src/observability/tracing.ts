@@ -1,12 +1,45 @@
 import { propertiesOf } from "../core/collections.js";
+import { stackOf } from "../core/loggers.js";
+import type { Logger } from "../ports/logger.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { CommitResult, Store } from "../ports/store.js";
-import type { Telemetry } from "../ports/telemetry.js";
+import type { Step, Telemetry } from "../ports/telemetry.js";
 
 /* Wrappers for the store, the sender and the operations. They are used only if there is telemetry. */
 
 const done = () => "done";
 const committed = (answer: CommitResult) => (answer.done ? "done" : answer.refusedBy === undefined ? "lost" : "refused");
+
+/**
+ * Telemetry that is never awaited and whose errors harm no request (docs/contract.md#listeners): work runs exactly once,
+ * and its outcome is the step's.
+ */
+export function safeTelemetry(telemetry: Telemetry, logger: Logger): Telemetry {
+  const failed = (err: unknown) => logger.warn({ err: stackOf(err) }, "telemetry failed; requests are not affected");
+  return {
+    step<T>(step: Step, work: () => Promise<T>, result: (answer: T) => string): Promise<T> {
+      let running: Promise<T> | undefined;
+      const run = () => (running ??= (async () => work())());
+      const tracing = (async () => telemetry.step(step, run, result))();
+      const worked = run();
+      const ended = worked.then(
+        () => undefined,
+        (error: unknown) => error,
+      );
+      tracing.catch(async (err) => {
+        if (err !== (await ended)) failed(err);
+      });
+      return worked;
+    },
+    metrics(read) {
+      try {
+        telemetry.metrics(read);
+      } catch (err) {
+        failed(err);
+      }
+    },
+  };
+}
 
 /** A store whose calls are traced as steps. */
 export function tracedStore(store: Store, telemetry: Telemetry): Store {

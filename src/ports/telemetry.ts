@@ -25,7 +25,8 @@ export interface MetricReading {
 export interface Telemetry {
   /**
    * Runs a step and returns its result. Steps that begin during it are its children. `result`: reduces the result to
-   * one word. It must not throw errors other than those of `work`.
+   * one word. It calls `work` before it returns its promise; otherwise the work runs outside the step. Its own errors
+   * are logged, and never reach the work or its caller.
    */
   step<T>(step: Step, work: () => Promise<T>, result: (answer: T) => string): Promise<T>;
   /** Registers a function that reads the verifier's counters and gauges on demand. */

@@ -4,6 +4,7 @@ import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, Periodic
 import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTelemetry } from "../../adapters/otel/index.js";
+import type { Telemetry } from "../../src/index.js";
 import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 /** What an SDK registers so that spans know their parents. */
@@ -110,6 +111,25 @@ describe("phoneproof/otel", () => {
     const set = setUp({ telemetry: openTelemetry() });
     const { authentication_uuid: id } = await set.create();
     expect((await set.check(id, set.box.code())).status).toBe("valid");
+  });
+
+  const boom = () => {
+    throw new Error("down");
+  };
+  it.each<[string, Telemetry["step"]]>([
+    ["fails before the work", boom],
+    ["fails after it", (_, work) => work().then(boom)],
+    ["begins the work twice", (_, work) => work().then(work)],
+    ["returns something else", async () => "other" as never],
+    ["never ends", () => new Promise(() => {})],
+    ["hides the work's error", async (_, work) => work().catch(() => undefined as never)],
+  ])("telemetry that %s changes no outcome, and the work runs once", async (_, step) => {
+    const set = setUp({ telemetry: { step, metrics: boom } });
+    const { authentication_uuid: id, status } = await set.create();
+    expect([status, set.box.messages.length, (await set.check(id, set.box.code())).status]).toEqual(["pending", 1, "valid"]);
+    expect(await errorCode(set.create({ phone_number: "+3312" }))).toBe("invalid_phone_number");
+    expect(new Set(set.log.lines.map(({ message }) => message))).toEqual(new Set(["telemetry failed; requests are not affected"]));
+    expect(set.log.lines).toHaveLength(1);
   });
 
   it("what the operations answer and throw is the same with it", async () => {
