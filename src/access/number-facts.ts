@@ -86,7 +86,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
  * ceilings. `undefined`: the provider must not be asked.
  */
 async function charge(
-  { clock, logger, settings, store }: Observed,
+  { alarms, clock, logger, settings, store }: Observed,
   deadline: StoreDeadline,
   { customer, policy }: Account,
   provider: LookupProvider,
@@ -103,12 +103,14 @@ async function charge(
   const held = price ?? 0;
   const moment = { now: clock.now(), skew: settings.clockSkew };
   const charges = [...lookupCharges(customer, randomUUID(), policy, moment), ...spendCharges(customer, held > 0 ? held : "free", ceilings, moment)];
-  const counted = await deadline.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts: [] }));
+  const counts = charges.flatMap((one, at) => (alarms.reads(one) ? at : []));
+  const counted = await deadline.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts }));
   if (!counted.done) {
     const { rule } = charges[counted.refusedBy ?? 0] ?? {};
     logger.warn({ rule, customer_uuid: customer }, "the lookup ceiling is reached; only the numbering plan is used");
     return undefined;
   }
+  for (const [at, one] of charges.entries()) alarms.granted(customer, one, counted.counts[at]);
   return {
     held,
     async settle(spent) {

@@ -1,12 +1,11 @@
 import { unavailable } from "../core/deadline.js";
 import type { Held } from "../core/records/records.js";
 import { type Decided, type Outcome, transact } from "../core/records/transact.js";
-import { near } from "../domain/alarms.js";
 import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import type { Account } from "../domain/policy.js";
-import { type Charge, capCharges, listedClaims, measured, refusalOf } from "../domain/quota.js";
+import { type Charge, capCharges, listedClaims, refusalOf } from "../domain/quota.js";
 import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { isTestNumber } from "../options/options.js";
@@ -155,8 +154,8 @@ function toCommit(
 }
 
 /** Whether the count of a granted claim is needed: by a rule in shadow mode, or by alarms with listeners. */
-function isRead({ monitor }: Messages, charge: Charge | SpamCharge): boolean {
-  return isSpamCharge(charge) ? charge.mode === "shadow" : monitor.watched() && isWatched(charge);
+function isRead({ alarms }: Messages, charge: Charge | SpamCharge): boolean {
+  return isSpamCharge(charge) ? charge.mode === "shadow" : alarms.reads(charge);
 }
 
 /**
@@ -168,7 +167,7 @@ async function granted(messages: Messages, request: MessageRequest<string>, comm
   const { account, message, charges } = commit;
   const { country, customer, origin } = message.next;
   if (country !== undefined && !request.outside.safe && origin?.s !== 1 && origin?.g !== 1) countries.sent(account, country);
-  for (const [at, charge] of charges.entries()) warnOfCap(messages, customer, charge, counts[at]);
+  for (const [at, charge] of charges.entries()) alarms.granted(customer, charge, counts[at]);
   const fired = await shadowDecisions(messages, request, commit, counts);
   if (charges.some(isSpamCharge)) alarms.watched(customer, fired);
   if (fired.length === 0) return commit;
@@ -179,24 +178,6 @@ async function granted(messages: Messages, request: MessageRequest<string>, comm
   const next = fired.reduce(withDecision, message.next);
   records.note(message.next, next);
   return { ...commit, message: { ...message, next } };
-}
-
-function alarmOf({ rule, counts }: Charge): "customer_cap" | "spend" | undefined {
-  return rule.startsWith("perCustomer") ? "customer_cap" : counts === "money" ? "spend" : undefined;
-}
-
-/** Whether an alarm exists for a cap or ceiling that is nearly used up. */
-function isWatched(charge: Charge): boolean {
-  return alarmOf(charge) !== undefined;
-}
-
-/** Raises the alarm for a cap of the customer, or a ceiling, at 80 % of its limit. */
-function warnOfCap({ alarms }: Messages, customer: string, charge: Charge, count: number | undefined): void {
-  const { rule, counts, claim } = charge;
-  const alarm = alarmOf(charge);
-  if (alarm === undefined || count === undefined) return;
-  const { value, threshold } = measured(charge, counts === "money" && "weight" in claim ? count - claim.weight : count);
-  if (value >= near * threshold) alarms.raise(customer, { alarm, rule }, value, threshold);
 }
 
 /** Raises the alarm for a range that the crowd rule blocks, or would block in shadow mode. */

@@ -1,6 +1,7 @@
 import type { Core } from "../core/core.js";
-import { guessedOdds, isSpray, shadowed, sprayed } from "../domain/alarms.js";
+import { guessedOdds, isSpray, near, shadowed, sprayed } from "../domain/alarms.js";
 import type { Decision } from "../domain/decision.js";
+import { type Charge, measured } from "../domain/quota.js";
 import { day, hour } from "../domain/time.js";
 import type { Alarm } from "../ports/events.js";
 import type { Monitor } from "./monitor.js";
@@ -15,6 +16,11 @@ const lookEvery = 10_000;
 
 /** Customers, alarms and rules remembered; beyond that, all are forgotten. */
 const most = 10_000;
+
+/** The alarm for a cap or ceiling that is nearly used up, if there is one. */
+function alarmOf({ rule, counts }: Charge): "customer_cap" | "spend" | undefined {
+  return rule.startsWith("perCustomer") ? "customer_cap" : counts === "money" ? "spend" : undefined;
+}
 
 export type Alarms = ReturnType<typeof createAlarms>;
 
@@ -59,6 +65,18 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
 
   return {
     raise,
+
+    /** Whether `granted` needs the charge's count. */
+    reads: (charge: Charge): boolean => monitor.watched() && alarmOf(charge) !== undefined,
+
+    /** A cap of the customer, or a ceiling, granted a charge: from 80 % of its limit on, the alarm is raised. */
+    granted(customer: string, charge: Charge, count: number | undefined): void {
+      const { rule, counts, claim } = charge;
+      const alarm = alarmOf(charge);
+      if (alarm === undefined || count === undefined) return;
+      const { value, threshold } = measured(charge, counts === "money" && "weight" in claim ? count - claim.weight : count);
+      if (value >= near * threshold) raise(customer, { alarm, rule }, value, threshold);
+    },
 
     /** A message exceeded a rule in shadow mode. */
     watched(customer: string, shadow: readonly Decision[]): void {
