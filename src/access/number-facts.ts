@@ -37,7 +37,7 @@ interface Kept {
  * number, and values none at all. Concurrent lookups of a number share the answer.
  */
 export function createNumberFacts(parts: Observed, provider: LookupProvider | undefined) {
-  const { clock, keyring, monitor, inBackground, logger, settings, store } = parts;
+  const { clock, keyring, monitor, inBackground, settings, store } = parts;
   const flights = new Map<string, Promise<LookupFacts>>();
 
   const find = async (account: Account, provider: LookupProvider, phone: PhoneNumber, key: string): Promise<LookupFacts> => {
@@ -53,7 +53,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
       const kept: Kept = { facts, until: now + life };
       const settling = [store.put(key, JSON.stringify(kept), { now, keepUntil: kept.until }), charged.settle(spent)];
       keeping = withTimeout(clock, settings.storeTimeout, () => Promise.all(settling)).catch((err: unknown) =>
-        logger.warn({ err, customer_uuid: account.customer }, "a lookup's result could not be stored, or its price not settled"),
+        monitor.throttledLog.warn({ err, customer_uuid: account.customer }, "a lookup's result could not be stored, or its price not settled"),
       );
       inBackground(keeping);
       return facts;
@@ -86,7 +86,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
  * ceilings. `undefined`: the provider must not be asked.
  */
 async function charge(
-  { alarms, clock, logger, settings, store }: Observed,
+  { alarms, clock, monitor, settings, store }: Observed,
   deadline: StoreDeadline,
   { customer, policy }: Account,
   provider: LookupProvider,
@@ -94,7 +94,7 @@ async function charge(
   const ceilings = policy.limits.spend;
   const price = parsePrice(provider.price);
   if (price === undefined && ceilings.length > 0) {
-    logger.error(
+    monitor.throttledLog.error(
       { customer_uuid: customer },
       "lookup skipped: the provider has no price, which policy.limits.spend needs; the numbering plan was used instead",
     );
@@ -107,7 +107,7 @@ async function charge(
   const counted = await deadline.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts }));
   if (!counted.done) {
     const { rule } = charges[counted.refusedBy ?? 0] ?? {};
-    logger.warn({ rule, customer_uuid: customer }, "the lookup ceiling is reached; only the numbering plan is used");
+    monitor.throttledLog.warn({ rule, customer_uuid: customer }, "the lookup ceiling is reached; only the numbering plan is used");
     return undefined;
   }
   for (const [at, one] of charges.entries()) alarms.granted(customer, one, counted.counts[at]);
@@ -125,7 +125,7 @@ async function charge(
  * (docs/contract.md#lookup-never-fails): the facts are then empty.
  */
 async function ask(
-  { clock, logger, settings, monitor }: Observed,
+  { clock, settings, monitor }: Observed,
   provider: LookupProvider,
   { number, country, lineType }: PhoneNumber,
   held: number,
@@ -139,7 +139,8 @@ async function ask(
     if (answer !== undefined && (typeof answer !== "object" || answer === null)) throw new TypeError("a lookup provider must return its facts, or undefined");
     if (monitor.outages.lookup.on) monitor.outages.lookup.worked();
     const { incomplete, failed } = (answer ?? {}) as LookupResult;
-    for (const reason of Array.isArray(failed) ? failed.slice(0, 10) : []) logger.warn({ reason: withoutNumbers(String(reason)) }, "a lookup provider failed");
+    const reason = Array.isArray(failed) ? withoutNumbers(failed.slice(0, 10).map(String).join("; ")) : "";
+    if (reason !== "") monitor.throttledLog.warn({ reason }, "a lookup provider failed");
     return { facts: parseFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, spent: spentOf(answer) };
   } catch (err) {
     abort.abort(err);
