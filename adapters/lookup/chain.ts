@@ -47,17 +47,26 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
   if (!Array.isArray(wants) || wants.length === 0 || !wants.every((one) => allFacts.includes(one)))
     throw optionError(name, "wants", "must be a list of facts", `Those known are ${allFacts.join(", ")}.`);
   const prices = providers.map(({ price }) => price);
+  const price = prices.includes(undefined) ? undefined : (prices as number[]).reduce((sum, one) => sum + one, 0);
 
   return {
-    price: prices.includes(undefined) ? undefined : (prices as number[]).reduce((sum, price) => sum + price, 0),
+    price,
 
     async lookup(request, context) {
       const calledAt = clock.now();
       const failed: string[] = [];
       let known: LookupFacts = {};
       let spent = 0;
+      let isFree = true;
       let answered = false;
       let incomplete = false;
+      const pay = (result: unknown, provider: LookupProvider) => {
+        const stated = statedPrice(result);
+        spent += stated ?? provider.price ?? 0;
+        isFree &&= stated === 0;
+      };
+      // A price of 0 takes the lookup's count back too: a free provider that was asked does not state it.
+      const cost = () => (isFree || spent > 0 || price ? { price: spent } : {});
       for (const [index, provider] of providers.entries()) {
         const left = context.timeLeft - answerMargin - Math.max(0, clock.now() - calledAt);
         const ms = Math.min(timeout === undefined ? Number.POSITIVE_INFINITY : timeout * 1000, left / (providers.length - index));
@@ -68,26 +77,26 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
         try {
           const answer = await askWithin(provider, request, context, ms, clock);
           answered = true;
-          spent += paid(answer, provider);
+          pay(answer, provider);
           failed.push(...(answer?.failed ?? []));
           incomplete ||= answer?.incomplete === true;
           known = merged(known, answer ?? {});
         } catch (error) {
-          spent += paid(error, provider);
+          pay(error, provider);
           failed.push(error instanceof Error ? error.message : "no error was thrown, but something else");
         }
-        if (isEnough(known, wants)) return { ...known, price: spent, ...(failed.length > 0 && { failed }) };
+        if (isEnough(known, wants)) return { ...known, ...cost(), ...(failed.length > 0 && { failed }) };
       }
-      if (!answered) throw Object.assign(new Error(failed.join("; ")), { price: spent });
-      return { ...known, price: spent, ...(failed.length > 0 ? { failed, incomplete: true } : incomplete && { incomplete }) };
+      if (!answered) throw Object.assign(new Error(failed.join("; ")), cost());
+      return { ...known, ...cost(), ...(failed.length > 0 ? { failed, incomplete: true } : incomplete && { incomplete }) };
     },
   };
 }
 
-/** The cost that a called provider reported; else its price. */
-function paid(result: unknown, { price = 0 }: LookupProvider): number {
-  const stated = (result as LookupResult | undefined)?.price;
-  return typeof stated === "number" && stated >= 0 ? stated : price;
+/** The cost that a called provider reported, if any. */
+function statedPrice(result: unknown): number | undefined {
+  const stated = (result as LookupResult | null | undefined)?.price;
+  return typeof stated === "number" && stated >= 0 ? stated : undefined;
 }
 
 function askWithin(provider: LookupProvider, request: LookupRequest, context: LookupContext, ms: number, clock: Clock): Promise<LookupResult | undefined> {

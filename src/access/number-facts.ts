@@ -4,7 +4,7 @@ import { type StoreDeadline, withTimeout } from "../core/deadline.js";
 import { withoutNumbers } from "../core/loggers.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import type { Account } from "../domain/policy.js";
-import { lookupCharges } from "../domain/quota.js";
+import { lookupCharges, returnedLookup } from "../domain/quota.js";
 import { parsePrice, spendCharges, spendCorrection } from "../domain/spend.js";
 import { day, minute } from "../domain/time.js";
 import type { Observed } from "../observability/observed.js";
@@ -48,10 +48,10 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
       if (known !== undefined) return known;
       const charged = await charge(parts, deadline, account, provider);
       if (charged === undefined) return nothing;
-      const { facts, life, spent } = await ask(parts, provider, phone, charged.held);
+      const { facts, life, price } = await ask(parts, provider, phone);
       const now = clock.now();
       const kept: Kept = { facts, until: now + life };
-      const settling = [store.put(key, JSON.stringify(kept), { now, keepUntil: kept.until }), charged.settle(spent)];
+      const settling = [store.put(key, JSON.stringify(kept), { now, keepUntil: kept.until }), charged.settle(price)];
       keeping = withTimeout(clock, settings.storeTimeout, () => Promise.all(settling)).catch((err: unknown) =>
         monitor.throttledLog.warn({ err, customer_uuid: account.customer }, "a lookup's result could not be stored, or its price not settled"),
       );
@@ -83,14 +83,14 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
 
 /**
  * "Lookups have a ceiling" (docs/contract.md#lookup-ceiling), and their cost counts towards the customer's spend
- * ceilings. `undefined`: the provider must not be asked.
+ * ceilings. `undefined`: the provider must not be asked. `settle` takes the price that the provider stated, if any.
  */
 async function charge(
   { alarms, clock, monitor, settings, store }: Observed,
   deadline: StoreDeadline,
   { customer, policy }: Account,
   provider: LookupProvider,
-): Promise<{ readonly held: number; settle(spent: number): Promise<unknown> } | undefined> {
+): Promise<{ settle(stated: number | undefined): Promise<unknown> } | undefined> {
   const ceilings = policy.limits.spend;
   const price = parsePrice(provider.price);
   if (price === undefined && ceilings.length > 0) {
@@ -102,7 +102,8 @@ async function charge(
   }
   const held = price ?? 0;
   const moment = { now: clock.now(), skew: settings.clockSkew };
-  const charges = [...lookupCharges(customer, randomUUID(), policy, moment), ...spendCharges(customer, held > 0 ? held : "free", ceilings, moment)];
+  const lookups = lookupCharges(customer, randomUUID(), policy, moment);
+  const charges = [...lookups, ...spendCharges(customer, held > 0 ? held : "free", ceilings, moment)];
   const counts = charges.flatMap((one, at) => (alarms.reads(one) ? at : []));
   const counted = await deadline.call(() => store.commit({ claims: charges.map(({ claim }) => claim), counts }));
   if (!counted.done) {
@@ -112,9 +113,10 @@ async function charge(
   }
   for (const [at, one] of charges.entries()) alarms.granted(customer, one, counted.counts[at]);
   return {
-    held,
-    async settle(spent) {
-      const claims = spendCorrection(customer, held, spent, ceilings, { at: moment.now, skew: moment.skew });
+    async settle(stated) {
+      const spent = Math.min(held, stated ?? held);
+      const correction = spendCorrection(customer, held, spent, ceilings, { at: moment.now, skew: moment.skew });
+      const claims = [...(stated === 0 ? returnedLookup(lookups) : []), ...correction];
       return claims.length === 0 ? undefined : store.commit({ claims, counts: [] });
     },
   };
@@ -128,11 +130,10 @@ async function ask(
   { clock, settings, monitor }: Observed,
   provider: LookupProvider,
   { number, country, lineType }: PhoneNumber,
-  held: number,
-): Promise<{ readonly facts: LookupFacts; readonly life: number; readonly spent: number }> {
+): Promise<{ readonly facts: LookupFacts; readonly life: number; readonly price: number | undefined }> {
   const abort = new AbortController();
   const timeLeft = settings.lookupTimeout;
-  const spentOf = (result: unknown) => Math.min(held, parsePrice((result as LookupResult | undefined)?.price) ?? held);
+  const priceOf = (result: unknown) => parsePrice((result as LookupResult | undefined)?.price);
   try {
     const request = { phone_number: number, line_type: lineType, ...(country !== undefined && { country_code: country }) };
     const answer: unknown = await withTimeout(clock, timeLeft, () => provider.lookup(request, { signal: abort.signal, timeLeft }));
@@ -141,11 +142,11 @@ async function ask(
     const { incomplete, failed } = (answer ?? {}) as LookupResult;
     const reason = Array.isArray(failed) ? withoutNumbers(failed.slice(0, 10).map(String).join("; ")) : "";
     if (reason !== "") monitor.throttledLog.warn({ reason }, "a lookup provider failed");
-    return { facts: parseFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, spent: spentOf(answer) };
+    return { facts: parseFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, price: priceOf(answer) };
   } catch (err) {
     abort.abort(err);
     monitor.outages.lookup.failed({ reason: reasonOf(err) });
-    return { facts: nothing, life: keptFor.failure, spent: spentOf(err ?? undefined) };
+    return { facts: nothing, life: keptFor.failure, price: priceOf(err ?? undefined) };
   }
 }
 

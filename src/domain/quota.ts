@@ -2,6 +2,7 @@ import type { Authentication } from "./authentication.js";
 import {
   balanceLimit,
   type Claim,
+  givenBack,
   type Moment,
   messagesWeight,
   type Period,
@@ -215,6 +216,15 @@ export function guessClaim(customer: string, number: string, wrong: 0 | 1, polic
 /** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling). */
 export function lookupCharges(customer: string, member: string, policy: Policy, moment: Moment): Charge[] {
   return chargesOf("lookups", policy.limits.lookups, `${customer}:l`, member, moment);
+}
+
+/** Takes the counts of `lookupCharges` back, for a lookup that cost nothing (docs/lookup.md#price). */
+export function returnedLookup(charges: readonly Charge[]): Claim[] {
+  const claims = charges.map(({ claim }) => claim);
+  // All members are one, in one window.
+  const counted = claims.find((claim) => "member" in claim);
+  const members = counted === undefined ? [] : [takenOut(counted.window, counted.member, counted.now, counted.limit)];
+  return [...members, ...claims.filter((claim) => "sum" in claim).map(givenBack)];
 }
 
 /** Rejected creates that are stored per hour: per number and per customer. The same for requests without an authentication. */

@@ -25,7 +25,10 @@ export interface LookupFacts {
 
 /** The result of a provider's lookup. */
 export interface LookupResult extends LookupFacts {
-  /** The actual cost, in the unit of `policy.limits.spend`. Default: the provider's `price`. */
+  /**
+   * The actual cost, in the unit of `policy.limits.spend`; 0 takes the lookup's place in `policy.limits.lookups` back
+   * too. Default: the provider's `price`.
+   */
   readonly price?: number;
   /** Errors of further sources that were asked, for the log. Default: no errors. */
   readonly failed?: readonly string[];
@@ -49,8 +52,8 @@ export interface LookupContext {
  */
 export interface LookupProvider {
   /**
-   * Returns `undefined` if the number is unknown. An error may carry the actual cost in its property `price`; default:
-   * the provider's `price`.
+   * Returns `undefined` if the number is unknown. An error may carry the actual cost in its property `price`, as a
+   * result may; default: the provider's `price`.
    */
   lookup(request: LookupRequest, context: LookupContext): Promise<LookupResult | undefined>;
   /**

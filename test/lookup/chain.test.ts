@@ -165,6 +165,20 @@ describe("who is asked, and what it costs", () => {
     await expect(lookupChain([source(late, 0.01).provider, source(free, 0.02).provider]).lookup(request, inTime())).rejects.toMatchObject({ price: 0.01 });
   });
 
+  it("it states a price of 0 if nothing asked costs anything, not if a free provider was asked alone (docs/lookup.md#price)", async () => {
+    const free = Object.assign(new Error("HTTP 429"), { price: 0 });
+    const stated = async (...all: LookupProvider[]) =>
+      (
+        await lookupChain(all)
+          .lookup(request, inTime())
+          .catch((error) => error)
+      ).price;
+    expect(await stated(source(free, 0).provider, source({ price: 0 }).provider)).toBe(0);
+    expect(await stated(source({}, 0).provider)).toBeUndefined();
+    expect(await stated(source(free).provider, source(undefined).provider)).toBeUndefined();
+    expect(await stated(source({}, 0).provider, source(free, 0.01).provider)).toBe(0);
+  });
+
   it.each<[string, () => unknown, string]>([
     ["an empty list", () => lookupChain([]), "lookupChain: option providers must be a list of lookup providers"],
     ["what is no provider", () => lookupChain([{} as never]), "lookupChain: option providers must be"],

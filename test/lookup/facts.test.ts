@@ -161,6 +161,21 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     expect(await look(200, modest)).toMatchObject({ carrier: "SFR" });
   });
 
+  it.each([2, 101])("one that states a price of 0 does not count, under a ceiling of %i too (docs/lookup.md#price)", async (limit) => {
+    const caps = [limit, limit + 1].map((most, at) => ({ limit: most, window: 3600 + at }));
+    const source = provider(() => {
+      throw Object.assign(new Error("HTTP 503"), { price: 0 });
+    });
+    const { look } = setUpLookup(source, { policy: { limits: { lookups: caps } } });
+    for (let index = 0; index < limit + 5; index++) await look(index);
+    expect(source.asked).toHaveLength(limit + 5);
+    source.answer(() => ({ price: 0 }));
+    await look(1000);
+    source.answer(() => undefined);
+    for (let index = 0; index < limit + 5; index++) await look(2000 + index);
+    expect(source.asked).toHaveLength(limit + 6 + limit);
+  });
+
   it.each(["get", "commit", "put"] as const)("a store that fails at %s takes no lookup down with it", async (failing) => {
     const store = rigged(memoryStore({ name: randomUUID() }));
     store.fate = (method) => (method === failing ? "refused" : "done");
