@@ -3,6 +3,7 @@ import type { LookupContext, LookupFacts, LookupProvider, LookupRequest, LookupR
 import { systemClock } from "../kit/clock.js";
 import { onlyOptions, optionError, requireSeconds } from "../kit/option-error.js";
 import { nextTurn } from "../kit/turn.js";
+import { validFacts } from "./provider.js";
 
 const allFacts = ["carrier", "line_type", "mcc", "mnc", "number_ported"] as const;
 
@@ -27,6 +28,7 @@ const answerMargin = 50;
 /**
  * Combines lookup providers, called in order. If one fails or times out, the next is called; each may add missing
  * facts:
+ * - a fact in an invalid form is none;
  * - a result that contradicts the known line type, country or network adds nothing;
  * - carrier, MCC and MNC come from one source, or from sources that name the same network: mixing halves would be a
  *   guess;
@@ -47,6 +49,8 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
   if (!Array.isArray(wants) || wants.length === 0 || !wants.every((one) => allFacts.includes(one)))
     throw optionError(name, "wants", "must be a list of facts", `Those known are ${allFacts.join(", ")}.`);
   const prices = providers.map(({ price }) => price);
+  if (!prices.every((one) => one === undefined || (typeof one === "number" && one >= 0 && one <= 1e9)))
+    throw optionError(name, "providers", "must each have a price from 0 to a thousand million, or none", "Pass 0 for one that costs nothing.");
   const price = prices.includes(undefined) ? undefined : (prices as number[]).reduce((sum, one) => sum + one, 0);
 
   return {
@@ -80,7 +84,7 @@ export function lookupChain(providers: readonly LookupProvider[], options: Looku
           pay(answer, provider);
           failed.push(...(answer?.failed ?? []));
           incomplete ||= answer?.incomplete === true;
-          known = merged(known, answer ?? {});
+          known = merged(known, validFacts(answer ?? {}), request.country_code);
         } catch (error) {
           pay(error, provider);
           failed.push(error instanceof Error ? error.message : "no error was thrown, but something else");
@@ -124,16 +128,16 @@ function askWithin(provider: LookupProvider, request: LookupRequest, context: Lo
   });
 }
 
-/** The known facts, with those that a later source adds. */
-function merged(known: LookupFacts, more: LookupFacts): LookupFacts {
-  const { carrier, country_code, mcc, mnc, number_ported } = more;
-  const line_type = more.line_type === "Unknown" ? undefined : more.line_type;
-  if (contradicts(known, { ...more, line_type })) return known;
+/** The known facts, with those that a later source adds, except for another country than the number's. */
+function merged(known: LookupFacts, more: LookupFacts, country: string | undefined): LookupFacts {
+  const { carrier, line_type, mcc, mnc, number_ported } = more;
+  if (contradicts(known, more)) return known;
+  const country_code = country === undefined || more.country_code === country ? more.country_code : undefined;
   const network = namesSameNetwork(known, more) ? { carrier, mcc, mnc } : {};
   return { ...defined({ country_code, line_type, number_ported, ...network }), ...known };
 }
 
-function contradicts(known: LookupFacts, later: Partially): boolean {
+function contradicts(known: LookupFacts, later: LookupFacts): boolean {
   const fields = ["line_type", "country_code", "mcc", "mnc"] as const;
   return fields.some((field) => known[field] !== undefined && later[field] !== undefined && known[field] !== later[field]);
 }

@@ -1,3 +1,4 @@
+import type { LineType } from "../../src/contract/lookup.js";
 import type { LookupFacts, LookupProvider, LookupRequest, LookupResult } from "../../src/ports/lookup-provider.js";
 import { errorToken, withCode } from "../kit/error-code.js";
 import { type OptionNames, optionError } from "../kit/option-error.js";
@@ -81,6 +82,31 @@ const forms = { carrier: /^(?=.*\S)\P{Cc}{1,128}$/u, mcc: /^\d{3}$/, mnc: /^\d{2
 /** Returns one fact under its name if the value is well-formed; otherwise nothing. */
 export function fact(field: keyof typeof forms, value: unknown): LookupFacts {
   return typeof value === "string" && forms[field].test(value) ? { [field]: value } : {};
+}
+
+const lineTypes: Readonly<Record<Exclude<LineType, "Unknown">, true>> = {
+  FixedLine: true,
+  Mobile: true,
+  TollFree: true,
+  PremiumRate: true,
+  SharedCost: true,
+  Voip: true,
+  Pager: true,
+  VoiceMail: true,
+  UniversalAccess: true,
+  Service: true,
+};
+
+/** What the verifier takes of a result as valid, `Unknown` left out (`parseFacts` in src/access/number-facts.ts). */
+export function validFacts({ carrier, country_code, line_type, mcc, mnc, number_ported }: LookupFacts): LookupFacts {
+  const network = fact("mcc", mcc);
+  return {
+    ...fact("carrier", carrier),
+    ...(typeof country_code === "string" && /^[A-Z]{2}$/.test(country_code) && { country_code }),
+    ...(typeof line_type === "string" && Object.hasOwn(lineTypes, line_type) && { line_type }),
+    ...(network.mcc !== undefined && { ...network, ...fact("mnc", mnc) }),
+    ...(typeof number_ported === "boolean" && { number_ported }),
+  };
 }
 
 /** Maps the provider's line type, in any case, to ours; unlisted words are ignored. */

@@ -61,6 +61,12 @@ describe("fields missing are filled by the later ones only where that is sound",
       { mcc: "208", mnc: "01" },
     ],
     ["one that contradicts the country adds nothing", [{ country_code: "US" }, { country_code: "CA", line_type: "Mobile" }], { country_code: "US" }],
+    [
+      "another country than the number's is none",
+      [{ country_code: "CA" }, { country_code: "US", line_type: "Mobile" }],
+      { country_code: "US", line_type: "Mobile" },
+    ],
+    ["a line type that does not exist is none", [{ line_type: "mobile" as never }, { line_type: "Mobile", mnc: "480" }], { line_type: "Mobile" }],
     ["whoever contradicts, the next may still add", [{ line_type: "Mobile" }, { line_type: "Voip", mcc: "1" }, verizon], { line_type: "Mobile", ...verizon }],
   ])("%s", async (_, answers, facts) => {
     expect(await chained(...answers)).toEqual(facts);
@@ -182,6 +188,11 @@ describe("who is asked, and what it costs", () => {
   it.each<[string, () => unknown, string]>([
     ["an empty list", () => lookupChain([]), "lookupChain: option providers must be a list of lookup providers"],
     ["what is no provider", () => lookupChain([{} as never]), "lookupChain: option providers must be"],
+    [
+      "a price below 0",
+      () => lookupChain([source(undefined, -1).provider, source(undefined, 5).provider]),
+      "lookupChain: option providers must each have a price",
+    ],
     ["a time-out of 0", () => lookupChain([source(undefined).provider], { timeout: 0 }), "lookupChain: option timeout must be"],
     ["a fact that is none", () => lookupChain([source(undefined).provider], { wants: ["colour" as never] }), "lookupChain: option wants must be"],
   ])("options: %s", (_, make, message) => {
