@@ -44,7 +44,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
     let keeping: Promise<unknown> | undefined;
     try {
       const deadline = parts.newDeadline();
-      const known = readKept(await deadline.call(() => store.get(key)), clock.now());
+      const known = readKept(await deadline.call(() => store.get(key)), phone.country, clock.now());
       if (known !== undefined) return known;
       const charged = await charge(parts, deadline, account, provider);
       if (charged === undefined) return nothing;
@@ -142,7 +142,7 @@ async function ask(
     const { incomplete, failed } = (answer ?? {}) as LookupResult;
     const reason = Array.isArray(failed) ? withoutNumbers(failed.slice(0, 10).map(String).join("; ")) : "";
     if (reason !== "") monitor.throttledLog.warn({ reason }, "a lookup provider failed");
-    return { facts: parseFacts(answer ?? {}), life: incomplete === true ? keptFor.failure : keptFor.answer, price: priceOf(answer) };
+    return { facts: parseFacts(answer ?? {}, country), life: incomplete === true ? keptFor.failure : keptFor.answer, price: priceOf(answer) };
   } catch (err) {
     abort.abort(err);
     monitor.outages.lookup.failed({ reason: reasonOf(err) });
@@ -151,22 +151,22 @@ async function ask(
 }
 
 /** Parses cached facts. Anything invalid or expired is ignored. */
-function readKept(text: string | undefined, now: number): LookupFacts | undefined {
+function readKept(text: string | undefined, country: string | undefined, now: number): LookupFacts | undefined {
   if (text === undefined) return undefined;
   try {
     const { facts, until } = JSON.parse(text) as Kept;
-    return now < until && until <= now + 2 * keptFor.answer && typeof facts === "object" && facts !== null ? parseFacts(facts) : undefined;
+    return now < until && until <= now + 2 * keptFor.answer && typeof facts === "object" && facts !== null ? parseFacts(facts, country) : undefined;
   } catch {
     return undefined;
   }
 }
 
-/** Keeps the valid, non-empty fields of a provider's answer. */
-function parseFacts(answer: LookupFacts): LookupFacts {
+/** Keeps the valid, non-empty fields of a provider's answer. `country`: the number's; no other is kept. */
+function parseFacts(answer: LookupFacts, country: string | undefined): LookupFacts {
   const { carrier, country_code, line_type, mcc, mnc, number_ported } = answer;
   return {
     ...(matches(carrier, /^(?=.*\S)\P{Cc}{1,128}$/u) && { carrier }),
-    ...(matches(country_code, /^[A-Z]{2}$/) && { country_code }),
+    ...(matches(country_code, /^[A-Z]{2}$/) && country_code === (country ?? country_code) && { country_code }),
     ...(line_type !== undefined && line_type !== "Unknown" && lineTypes.includes(line_type) && { line_type }),
     ...(matches(mcc, /^\d{3}$/) && { mcc, ...(matches(mnc, /^\d{2,3}$/) && { mnc }) }),
     ...(typeof number_ported === "boolean" && { number_ported }),

@@ -6,6 +6,7 @@ import { type ListIndex, type ListQuestion, readList } from "../domain/lists.js"
 import { type MessageTemplate, type MessageText, markError } from "../domain/message.js";
 import { defaultPolicy, defined, withOverride } from "../domain/policy.js";
 import { isCellRule, type SpamRule } from "../domain/spam.js";
+import { parsePrice } from "../domain/spend.js";
 import type { Customers } from "../ports/customers.js";
 import { customerSchemas } from "./customers.js";
 import { callable, checkedText, duration, flag, interval, methods, object, orUnready, secondsOrNone, secondsUpTo, text, whole, wholeIn } from "./fields.js";
@@ -63,7 +64,12 @@ function optionsSchema<Customer extends z.ZodType>(PolicyChange: ReturnType<type
         orUnready('must be a list of { customer_uuid, keys, policy? }, or "store", or an object with the methods findByKeyDigest and find'),
       )
       .optional(),
-    lookup: methods<VerifierOptions["lookup"]>("a lookup provider", ["lookup"]).optional(),
+    lookup: methods<VerifierOptions["lookup"]>("a lookup provider", ["lookup"])
+      .refine(({ price }) => price === undefined || parsePrice(price) !== undefined, {
+        path: ["price"],
+        error: "must be a number from 0 to a thousand million: what one lookup costs, in the unit of policy.limits.spend",
+      })
+      .optional(),
     keepCode: flag().default(false),
     conversion: z.enum(conversions, 'must be "reported", "late" or "unknown"').optional(),
     policy: PolicyChange.prefault({}).transform((change) => withOverride(defaultPolicy, change)),

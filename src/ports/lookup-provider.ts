@@ -13,6 +13,7 @@ export interface LookupRequest {
 /** What a provider knows. Omit what is unknown: the numbering plan's value is used instead, and nothing is guessed. */
 export interface LookupFacts {
   readonly carrier?: string;
+  /** ISO 3166-1 alpha-2; ignored if the number has another country. */
   readonly country_code?: string;
   /** `Unknown` is the same as absent. */
   readonly line_type?: LineType;
@@ -57,8 +58,8 @@ export interface LookupProvider {
    */
   lookup(request: LookupRequest, context: LookupContext): Promise<LookupResult | undefined>;
   /**
-   * The maximum cost of one lookup, in the unit of `policy.limits.spend`; 0 if lookups are free. Absent: unknown, and
-   * with a spend ceiling creating the verifier fails.
+   * The maximum cost of one lookup, in the unit of `policy.limits.spend`; 0 if lookups are free, at most
+   * 1,000,000,000. Absent: unknown, and with a spend ceiling creating the verifier fails.
    */
   readonly price?: number | undefined;
 }

@@ -185,6 +185,13 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     expect(source.asked, "uncounted, nobody is asked").toHaveLength(failing === "put" ? 1 : 0);
   });
 
+  it("another country than the number's is ignored, from the cache too", async () => {
+    const source = provider(() => ({ country_code: "DE", carrier: "SFR" }));
+    const { look } = setUpLookup(source);
+    for (let times = 0; times < 2; times++) expect(await look()).toEqual({ ...plan(), carrier: "SFR" });
+    expect(source.asked).toHaveLength(1);
+  });
+
   it("a failure's words are logged without the number they repeat", async () => {
     const source = provider(() => {
       throw new Error(`no such number ${numberOf(1)}, nor 06 12 00 00 01 44`);

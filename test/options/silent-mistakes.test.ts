@@ -158,6 +158,10 @@ describe("options that look right and are not", () => {
     [{ store: Promise.resolve(memoryStore()) }, "put, delete; it is a promise: await it"],
     [{ sender: Promise.resolve(twilio()) }, "sender must be an SMS sender: an object with the method send; it is a promise: await it"],
     [{ customers: Promise.resolve([]) }, "an object with the methods findByKeyDigest and find; it is a promise: await it"],
+    ...[-1, Number.NaN, Number.POSITIVE_INFINITY, 2e9, "0.1", null].map((price): [object, string] => [
+      { lookup: { lookup: async () => undefined, price } },
+      "lookup.price must be a number from 0 to a thousand million: what one lookup costs, in the unit of policy.limits.spend",
+    ]),
     [{ lookup: Promise.resolve({}) }, "lookup must be a lookup provider: an object with the method lookup; it is a promise: await it"],
     [
       receipts({ baseUrl: "https://otp.example/?tenant=1" }),
