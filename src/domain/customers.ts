@@ -24,6 +24,8 @@ export interface CustomerRecord {
   readonly policy?: PolicyOverride | undefined;
   /** The customer's own secrets that sign callbacks, sealed. */
   readonly sealed?: string | undefined;
+  /** When a process last re-encrypted them because the customer called. */
+  readonly reencryptedAt?: number | undefined;
   /** Newest first. */
   readonly keys: readonly CustomerKey[];
 }

@@ -10,8 +10,9 @@ export function encodeCustomer({ uuid: _, ...stored }: CustomerRecord): string {
 export function decodeCustomer(uuid: string, data: string): CustomerRecord {
   try {
     const stored = JSON.parse(data) as Omit<CustomerRecord, "uuid">;
-    const { name, createdAt, suspendedAt, policy, sealed, keys } = stored;
-    const isSound = [name, sealed].every(isTextOrNone) && isTime(createdAt) && isTimeOrNone(suspendedAt) && isObjectOrNone(policy) && keys.every(isKey);
+    const { name, createdAt, suspendedAt, policy, sealed, reencryptedAt, keys } = stored;
+    const areTimes = isTime(createdAt) && [suspendedAt, reencryptedAt].every(isTimeOrNone);
+    const isSound = [name, sealed].every(isTextOrNone) && areTimes && isObjectOrNone(policy) && keys.every(isKey);
     if (!isSound) throw new TypeError("a field does not have the form that was written");
     return { ...stored, uuid };
   } catch (cause) {

@@ -17,7 +17,7 @@ import { VerifierError } from "../../errors.js";
 import { readCustomerCall } from "../../options/options.js";
 import type { SmsSender } from "../../ports/sms-sender.js";
 import { digestOf, generateApiKey } from "../accounts.js";
-import { customerRecordId, lastUseOf, listedCustomers, listing, neverExpires, ownerOf } from "./records.js";
+import { customerRecordId, lastUseOf, listedCustomers, listing, neverExpires, ownerOf, underCurrentSecret } from "./records.js";
 import type { StoredCustomersParts } from "./source.js";
 
 /** A customer in the store. */
@@ -151,7 +151,9 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
     try {
       const changed = await update<Changed, CustomerRecord>(records, deadline, uuid, customerRecordId, (customer) => {
         const result = decide(customer);
-        return { result, next: result.next === customer ? undefined : result.next };
+        if (result.next === undefined) return { result };
+        const next = underCurrentSecret(seals, result.next);
+        return { result: { next }, next: next === customer ? undefined : next };
       });
       if (changed === undefined) throw unknownCustomer();
       return accepted(changed);

@@ -1,6 +1,7 @@
 import type { Core } from "../../core/core.js";
 import type { StoreDeadline } from "../../core/deadline.js";
 import { keptTokens, type RecordsOf } from "../../core/records/records.js";
+import type { Seals } from "../../core/seal.js";
 import type { MemberClaim } from "../../domain/claim.js";
 import type { CustomerRecord } from "../../domain/customers.js";
 import { day } from "../../domain/time.js";
@@ -34,6 +35,13 @@ const mostListed = 10_000;
 /** The claim that adds a customer to the list. */
 export function listing({ uuid, createdAt: now }: CustomerRecord): MemberClaim {
   return { window: `customers:${uuid.slice(-1)}`, member: `${now}/${uuid}`, since: 0, ...neverExpires(now) };
+}
+
+/** The customer with its secrets encrypted under the current secret: the same object if they are, or nothing decrypts them. */
+export function underCurrentSecret(seals: Seals, customer: CustomerRecord): CustomerRecord {
+  const { uuid, sealed } = customer;
+  const opened = sealed === undefined ? undefined : seals.open(uuid, sealed);
+  return opened === undefined || opened.current ? customer : { ...customer, sealed: seals.seal(uuid, opened.texts) };
 }
 
 /** The UUIDs of all customers, newest first. */

@@ -3,13 +3,14 @@ import { agedCache } from "../../core/collections.js";
 import type { Core } from "../../core/core.js";
 import { withTimeout } from "../../core/deadline.js";
 import type { RecordsOf } from "../../core/records/records.js";
-import { update } from "../../core/records/transact.js";
+import { type Decided, update } from "../../core/records/transact.js";
 import type { Seals } from "../../core/seal.js";
 import { type CustomerKey, type CustomerRecord, isUsable } from "../../domain/customers.js";
-import { day, hour, timestamp } from "../../domain/time.js";
+import { day, hour, minute, timestamp } from "../../domain/time.js";
 import type { Customer, Customers } from "../../ports/customers.js";
+import type { StoredRecord } from "../../ports/store.js";
 import { decodeCustomer } from "./codec.js";
-import { customerRecordId, lastUseOf, neverExpires, ownerOf } from "./records.js";
+import { customerRecordId, lastUseOf, neverExpires, ownerOf, underCurrentSecret } from "./records.js";
 
 /** Milliseconds between the starts of two reads: a revoked key stops working within two seconds. */
 const freshFor = 1_000;
@@ -18,11 +19,14 @@ const mostCached = 4_096;
 /** Unknown keys have their own cache, so that they cannot evict known ones. */
 const mostUnknownKeys = 1_024;
 
-/**
- * Minimum interval in milliseconds between writes of a key's last use, and between re-encryptions of a customer's
- * secrets.
- */
+/** Minimum interval in milliseconds between writes of a key's last use by this process. */
 const writeInterval = hour;
+
+/**
+ * Minimum interval in milliseconds between re-encryptions of a customer's secrets by any process: in a rotation, some
+ * still have the secrets in the old order and would write in turn with the others.
+ */
+const reencryptionInterval = minute;
 
 /** A customer as read from the store. */
 interface Snapshot {
@@ -31,6 +35,8 @@ interface Snapshot {
   /** The same object until the next write, so that its policy is evaluated only once. */
   readonly customer: Customer;
   readonly keys: readonly CustomerKey[];
+  /** The record, if its secrets are not encrypted under the current secret. */
+  readonly outdated: CustomerRecord | undefined;
 }
 
 /** The last read of a customer; a promise while it is in progress. */
@@ -65,7 +71,8 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
   const reads = agedCache<LastRead>(clock, mostCached, day);
   const owners = agedCache<Owner>(clock, mostCached, day);
   const unknownKeys = agedCache<number>(clock, mostUnknownKeys, day);
-  const reencryptedAt = agedCache<number>(clock, mostCached, day);
+  /** When this process last failed to re-encrypt a customer's secrets. */
+  const failedAt = agedCache<number>(clock, mostCached, day);
 
   /** Setting the clock back does not extend the time. */
   const isWithin = (ms: number, since = Number.NEGATIVE_INFINITY) => {
@@ -77,32 +84,42 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
     inBackground(withTimeout(clock, settings.storeTimeout, write).catch((err: unknown) => logger.warn({ err, ...fields }, failure)));
 
   /** Re-encrypts a customer's secrets under the current secret, so that the previous one can be removed. */
-  const reencrypt = (uuid: string) =>
-    update<void, CustomerRecord>(records, newDeadline(), uuid, customerRecordId, (customer) => {
-      const opened = customer.sealed && seals.open(uuid, customer.sealed);
-      return { result: undefined, next: opened && !opened.current ? { ...customer, sealed: seals.seal(uuid, opened.texts) } : undefined };
-    });
+  const reencrypt = ({ uuid, reencryptedAt }: CustomerRecord) => {
+    if ([reencryptedAt, failedAt.get(uuid)].some((at) => isWithin(reencryptionInterval, at))) return;
+    const decide = (customer: CustomerRecord): Decided<void, CustomerRecord> => {
+      const next = underCurrentSecret(seals, customer);
+      return { result: undefined, next: next === customer ? undefined : { ...next, reencryptedAt: clock.now() } };
+    };
+    const write = () =>
+      update(records, newDeadline(), uuid, customerRecordId, decide).catch((error) => {
+        failedAt.set(uuid, clock.now());
+        throw error;
+      });
+    writeInBackground(write, "webhook secrets could not be re-encrypted; this will be retried", { customer_uuid: uuid });
+  };
 
-  const secretsOf = ({ uuid, sealed }: CustomerRecord): readonly string[] | undefined => {
-    if (sealed === undefined) return undefined;
+  const secretsOf = ({ uuid, sealed }: CustomerRecord) => {
+    if (sealed === undefined) return { texts: undefined, current: true };
     const opened = seals.open(uuid, sealed);
     if (opened === undefined)
       throw new Error(`the option secret lists no secret that decrypts the webhook secrets of customer ${uuid}: add it, or set them again`);
-    if (!opened.current && !isWithin(writeInterval, reencryptedAt.get(uuid))) {
-      reencryptedAt.set(uuid, clock.now());
-      writeInBackground(() => reencrypt(uuid), "webhook secrets could not be re-encrypted; this will be retried", { customer_uuid: uuid });
-    }
-    return opened.texts;
+    return opened;
+  };
+
+  const parse = (uuid: string, { tokens: [token], data }: StoredRecord): Snapshot => {
+    const record = decodeCustomer(uuid, data);
+    const { policy, suspendedAt, keys } = record;
+    const { texts, current } = secretsOf(record);
+    const customer = { customer_uuid: uuid, policy, webhookSecrets: texts, suspended: suspendedAt !== undefined };
+    return { token, keys, customer, outdated: current ? undefined : record };
   };
 
   const read = async (uuid: string, last: Snapshot | undefined): Promise<Snapshot | undefined> => {
     const stored = await store.find(uuid, customerRecordId);
     if (stored === undefined) return undefined;
-    const [token] = stored.tokens;
-    if (last !== undefined && last.token === token) return last;
-    const record = decodeCustomer(uuid, stored.data);
-    const { policy, suspendedAt, keys } = record;
-    return { token, keys, customer: { customer_uuid: uuid, policy, webhookSecrets: secretsOf(record), suspended: suspendedAt !== undefined } };
+    const snapshot = last !== undefined && last.token === stored.tokens[0] ? last : parse(uuid, stored);
+    if (snapshot.outdated !== undefined) reencrypt(snapshot.outdated);
+    return snapshot;
   };
 
   /** A customer no older than a second. Concurrent requests share one read. */
