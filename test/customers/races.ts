@@ -1,4 +1,5 @@
 import { expect } from "vitest";
+import { generateApiKey } from "../../src/index.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { errorCode, start } from "../support/verifier.js";
 import { type Handles, storedVerifier } from "./life.js";
@@ -54,5 +55,11 @@ export async function raceCustomers({ store, peer }: Handles): Promise<void> {
   expect(created.filter((fault) => fault === "no error")).toHaveLength(1);
   expect(created.filter((fault) => fault === "bad_request")).toHaveLength(9);
   expect((await here.list()).map((one) => one.customer_uuid).sort()).toEqual(["0f0e0d0c-0b0a-4909-8807-060504030201", customer_uuid].sort());
+
+  // One key given to ten customers: one of the racers has it.
+  const { key, digest } = generateApiKey();
+  const given = await Promise.all(Array.from({ length: 10 }, (_, i) => errorCode((i % 2 ? here : there).create({ keys: [i % 3 ? key : digest] }))));
+  expect(given.filter((fault) => fault === "no error")).toHaveLength(1);
+  expect(given.filter((fault) => fault === "bad_request")).toHaveLength(9);
   for (const verifier of verifiers) await verifier.close();
 }

@@ -17,7 +17,7 @@ import { VerifierError } from "../../errors.js";
 import { readCustomerCall } from "../../options/options.js";
 import type { SmsSender } from "../../ports/sms-sender.js";
 import { digestOf, generateApiKey } from "../accounts.js";
-import { customerRecordId, lastUseOf, listedCustomers, listing, neverExpires, ownerOf, underCurrentSecret } from "./records.js";
+import { customerRecordId, keyClaim, lastUseOf, listedCustomers, listing, neverExpires, ownerOf, revocationOf, underCurrentSecret } from "./records.js";
 import type { StoredCustomersParts } from "./source.js";
 
 /** A customer in the store. */
@@ -106,7 +106,7 @@ export interface StoredKeys {
  * repeating it.
  */
 export interface CustomersOfStore {
-  /** Rejects with `bad_request` if the UUID is taken, or a key belongs to another customer. */
+  /** Rejects with `bad_request` if the UUID is taken, or a key belongs to another customer or was revoked. */
   create(customer?: NewCustomer): Promise<StoredCustomer>;
   get(of: OfCustomer): Promise<StoredCustomer>;
   /** Lists customers, newest first. `limit`: 1 to 1,000; default 100. `after`: the last UUID of the previous page. */
@@ -164,7 +164,8 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
   /** Stores the key's owner before the customer has the key: if the call fails here, the key grants no access. */
   const writeOwner = async (uuid: string, digest: string, deadline: StoreDeadline): Promise<void> => {
-    const owner = await deadline.call(() => store.get(ownerOf(digest)));
+    const [owner, revoked] = await deadline.call(() => Promise.all([store.get(ownerOf(digest)), store.get(revocationOf(digest))]));
+    if (revoked !== undefined) throw refused("keys contains a revoked key: it stays revoked, so issue another.");
     const other = owner === undefined || owner === uuid ? undefined : await records.find(deadline, owner, customerRecordId);
     if (other?.auth.keys.some((key) => key.digest === digest)) throw refused("keys contains a key of another customer: each key belongs to one customer.");
     await deadline.call(() => store.put(ownerOf(digest), uuid, neverExpires(clock.now())));
@@ -222,6 +223,10 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
       const taken = () => refused("A customer with this customer_uuid already exists; use update.");
       const deadline = newDeadline();
       if ((await records.find(deadline, uuid, customerRecordId)) !== undefined) throw taken();
+      const moment = { now, skew: settings.clockSkew };
+      const claims = digests.map((digest) => keyClaim(uuid, digest, moment));
+      if (claims.length > 0 && !(await deadline.call(() => store.commit({ claims, counts: [] }))).done)
+        throw refused("keys contains a key that another create named within the last minute: each key belongs to one customer.");
       for (const digest of digests) await writeOwner(uuid, digest, deadline);
       const decide = (found: unknown): Decided<boolean, CustomerRecord> =>
         found === undefined ? { result: true, next: customer, claims: [listing(customer)] } : { result: false };
@@ -268,8 +273,13 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
       async revoke(given) {
         const { customer_uuid, key_id } = parse("revoke", given);
-        const { keys } = await change(customer_uuid, newDeadline(), (customer) => withoutKey(customer, key_id, clock.now()));
-        return shownKey(keys.find(({ id }) => id === key_id) as CustomerKey, clock.now());
+        const deadline = newDeadline();
+        const keyIn = ({ keys }: CustomerRecord) => keys.find(({ id }) => id === key_id);
+        const key = keyIn(await find(customer_uuid, deadline));
+        // Before the record: a key that is revoked there is always known as revoked.
+        if (key !== undefined) await deadline.call(() => store.put(revocationOf(key.digest), customer_uuid, neverExpires(clock.now())));
+        const changed = await change(customer_uuid, deadline, (customer) => withoutKey(customer, key_id, clock.now()));
+        return shownKey(keyIn(changed) as CustomerKey, clock.now());
       },
 
       async list(given) {

@@ -2,9 +2,9 @@ import type { Core } from "../../core/core.js";
 import type { StoreDeadline } from "../../core/deadline.js";
 import { keptTokens, type RecordsOf } from "../../core/records/records.js";
 import type { Seals } from "../../core/seal.js";
-import type { MemberClaim } from "../../domain/claim.js";
+import { type MemberClaim, type Moment, sinceOf } from "../../domain/claim.js";
 import type { CustomerRecord } from "../../domain/customers.js";
-import { day } from "../../domain/time.js";
+import { day, minute } from "../../domain/time.js";
 import type { Expiry, Store, StoredRecord } from "../../ports/store.js";
 import { decodeCustomer, encodeCustomer } from "./codec.js";
 
@@ -23,6 +23,8 @@ export function neverExpires(now: number): Expiry {
 
 /** Where the UUID of a key's customer is stored. */
 export const ownerOf = (digest: string) => `api-key:${digest}`;
+/** Where it is stored that a key was revoked, since the record forgets old keys. */
+export const revocationOf = (digest: string) => `api-key-revoked:${digest}`;
 /** Where the day of a key's last use is stored. */
 export const lastUseOf = (digest: string) => `api-key-used:${digest}`;
 
@@ -35,6 +37,13 @@ const mostListed = 10_000;
 /** The claim that adds a customer to the list. */
 export function listing({ uuid, createdAt: now }: CustomerRecord): MemberClaim {
   return { window: `customers:${uuid.slice(-1)}`, member: `${now}/${uuid}`, since: 0, ...neverExpires(now) };
+}
+
+/** Claims a given key for a customer, for a minute: of the creates that race for it, one goes on. */
+export function keyClaim(uuid: string, digest: string, moment: Moment): MemberClaim {
+  const { now } = moment;
+  const since = sinceOf(moment, minute);
+  return { window: `customers:key:${digest}`, member: uuid, since, limit: 1, now, keepUntil: now + (now - since) };
 }
 
 /** The customer with its secrets encrypted under the current secret: the same object if they are, or nothing decrypts them. */
