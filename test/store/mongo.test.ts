@@ -107,9 +107,12 @@ describe("the options of mongoStore", () => {
     expect(build).toThrow(/option `db`.*client\.db\(\)/);
   });
 
-  it.each(["", "a b", "a$", "a{b}", "system.x", "x".repeat(65), 5])("%j for `prefix` is a TypeError that names the option", (prefix) => {
-    expect(() => mongoStore({ db: client.db("x"), prefix: prefix as string })).toThrow(/option `prefix`/);
-  });
+  it.each(["", "a b", "a$", "a{b}", "system.x", "a.system.x", ".", ".a", "..", "x".repeat(65), 5])(
+    "%j for `prefix` is a TypeError that names the option",
+    (prefix) => {
+      expect(() => mongoStore({ db: client.db("x"), prefix: prefix as string })).toThrow(/option `prefix`/);
+    },
+  );
 
   it("neither connects nor reads anything before it is used", () => {
     expect(Object.keys(mongoStore({ db: client.db("x"), prefix: "my.app-2_" }))).toContain("ensureIndexes");
@@ -452,10 +455,34 @@ describe.runIf(server)("mongoStore", () => {
       for (const of of ["counters", "values"]) expect(await indexes(of)).toMatchObject([end]);
     });
 
-    it("surfaces what the server has against an index, with the name of the collection", async () => {
+    it("makes the others if an index is in the way, and says which one to drop; so does inspect", async () => {
       const other = mongoStore({ db: connected.db, prefix: "other_" });
-      await connected.client.db(database).collection("other_counters").createIndex({ expireAt: 1 }, { name: "expireAt", expireAfterSeconds: 1 });
-      await expect(other.ensureIndexes()).rejects.toThrow(/^mongoStore: Mongo.*\(creating the indexes of other_counters\)$/);
+      const collectionOf = (of: string) => connected.client.db(database).collection(`other_${of}`);
+      const names = async (of: string) => (await collectionOf(of).indexes()).map(({ name }) => name);
+      await collectionOf("state").createIndex({ expireAt: 1 }, { name: "expireAt_1", expireAfterSeconds: 600 });
+      await collectionOf("counters").createIndex({ expireAt: 1 }, { name: "expireAt", expireAfterSeconds: 1 });
+      const drop = (of: string, name: string) => `db.getCollection("other_${of}").dropIndex("${name}"), then call await store.ensureIndexes()`;
+      const problems = [
+        `the index expireAt_1 of other_state has another name or other options than expireAt needs: drop it with ${drop("state", "expireAt_1")}`,
+        `the index expireAt of other_counters has another name or other options than expireAt needs: drop it with ${drop("counters", "expireAt")}`,
+      ];
+      await expect(other.ensureIndexes()).rejects.toThrow(new Error(problems.map((problem) => `mongoStore: ${problem}`).join("; ")));
+      expect(await Promise.all(["state", "counters", "values"].map(names))).toEqual([
+        ["_id_", "expireAt_1", "wakeAt", "listed"],
+        ["_id_", "expireAt"],
+        ["_id_", "expireAt"],
+      ]);
+      expect((await other.inspect?.(0))?.missing).toEqual(problems);
+      // With their indexes.
+      for (const of of ["state", "counters"]) await collectionOf(of).drop();
+      await other.ensureIndexes();
+      expect((await other.inspect?.(0))?.missing).toBeUndefined();
+    });
+
+    it("surfaces what the server has against an index, with the name of the collection", async () => {
+      const refuse = async () => Promise.reject(new Error("no"));
+      const other = mongoStore({ db: meddled(connected.db, (_, method) => (method === "createIndexes" ? refuse : undefined)), prefix: "refused_" });
+      await expect(other.ensureIndexes()).rejects.toThrow("mongoStore: Error: no (creating the indexes of refused_counters)");
     });
 
     it("makes the index that lease uses", async ({ skip }) => {
@@ -471,8 +498,12 @@ describe.runIf(server)("mongoStore", () => {
     });
 
     it("an index that is being built is told from one that is not there", async () => {
-      const ready = [{ name: "_id_" }, { name: "expireAt" }];
-      const building = [{ name: "_id_" }, { spec: { name: "expireAt" }, buildUUID: "x" }];
+      const expireAt = { v: 2, key: { expireAt: 1 }, name: "expireAt", expireAfterSeconds: 600 };
+      const ready = [{ v: 2, key: { _id: 1 }, name: "_id_" }, expireAt];
+      const building = [
+        { v: 2, key: { _id: 1 }, name: "_id_" },
+        { spec: expireAt, buildUUID: "x" },
+      ];
       const batches: Record<string, readonly object[]> = { phoneproof_state: ready, phoneproof_counters: building, phoneproof_values: ready };
       const command = async (command: Record<string, unknown>) =>
         "hello" in command ? { maxWireVersion: 21 } : { cursor: { firstBatch: batches[command["listIndexes"] as string] } };

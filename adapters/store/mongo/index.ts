@@ -4,7 +4,7 @@ import { onlyOptions } from "../../kit/option-error.js";
 import { CorruptRecord, has, parseEach, refuseLarge } from "../../kit/store.js";
 import { commit } from "./commit.js";
 import { collectionNames, type Document, look, type MongoDb, made, OldServer, type Opened, open, sendAll, upsert, withoutValues } from "./driver.js";
-import { indexes, inspect } from "./inspect.js";
+import { inspect, planIndexes } from "./inspect.js";
 import { type Member, newerThan, type Window } from "./members.js";
 import { parseRecord, recordKey } from "./record.js";
 
@@ -17,7 +17,10 @@ export interface MongoStoreOptions {
    * the client.
    */
   readonly db: MongoDb;
-  /** Prefix of the three collection names: 1 to 64 letters, digits, `_`, `-` and `.`. Default: `"phoneproof_"`. */
+  /**
+   * Prefix of the three collection names: 1 to 64 letters, digits, `_`, `-` and `.`, not with `.` first. Default:
+   * `"phoneproof_"`.
+   */
   readonly prefix?: string;
 }
 
@@ -28,7 +31,8 @@ export interface MongoStore extends Store {
    * MongoDB. Call it at setup or start; it can be called repeatedly. Without them the store is correct, but `lease`
    * scans all authentications, an unlimited window scans its whole collection, and expired data is never deleted.
    *
-   * @throws Error if an index cannot be created; the message names the collection.
+   * @throws Error if an index cannot be created, after it made the others; the message names the collection, and the
+   * index to drop if one is in the way.
    */
   ensureIndexes(): Promise<void>;
 }
@@ -63,9 +67,9 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     throw new TypeError(`mongoStore: option \`db\` ${what}`);
   }
   onlyOptions("mongoStore", options, { db: true, prefix: true });
-  if (typeof prefix !== "string" || !/^(?!system\.)[\w.-]{1,64}$/.test(prefix)) {
+  if (typeof prefix !== "string" || !/^(?!\.|system\.|.*\.system\.)[\w.-]{1,64}$/.test(prefix)) {
     throw new TypeError(
-      "mongoStore: option `prefix` must be 1 to 64 letters, digits, `_`, `-` and `.`, and must not start with `system.`: collections are named with it",
+      "mongoStore: option `prefix` must be 1 to 64 letters, digits, `_`, `-` and `.`, must not start with `.` or `system.`, and must not contain `.system.`: collections are named with it",
     );
   }
   let opening: Promise<Opened> | undefined;
@@ -154,11 +158,17 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
     inspect: (until) => reach(({ state }) => inspect(db, prefix, state, until)),
 
     async ensureIndexes(): Promise<void> {
+      const opened = await reach(async (opened) => opened);
+      const problems: string[] = [];
       for (const name of collectionNames) {
-        await reach((opened) => opened[name].createIndexes(indexes[name] as never)).catch((error) => {
-          throw new Error(`${error.message} (creating the indexes of ${prefix}${name})`);
+        const { wanted, inTheWay } = await planIndexes(db, prefix, name);
+        problems.push(...inTheWay.map((problem) => `mongoStore: ${problem}`));
+        if (wanted.length === 0) continue;
+        await opened[name].createIndexes(wanted as never).catch((error) => {
+          problems.push(`${withoutValues(error).message} (creating the indexes of ${prefix}${name})`);
         });
       }
+      if (problems.length > 0) throw new Error(problems.join("; "));
     },
   };
 }

@@ -8,39 +8,61 @@ const wake = { key: { wakeAt: 1 }, name: "wakeAt", partialFilterExpression: { wa
 /** The index for windows without limits. */
 const listed = { key: { "_id.window": 1, at: -1, "_id.member": 1 }, name: "listed", partialFilterExpression: { at: { $exists: true } } };
 
-export const indexes = { state: [wake, listed, expiry], counters: [expiry], values: [expiry] };
+const indexes = { state: [wake, listed, expiry], counters: [expiry], values: [expiry] };
 
 export async function inspect(db: MongoDb, prefix: string, state: MongoCollection, until: number): Promise<StoreInspection> {
   const due = state.aggregate([{ $match: { wakeAt: { $lte: until } } }, { $limit: 10_000 }, { $count: "due" }], {}).toArray() as Promise<{ due: number }[]>;
-  const absent = collectionNames.map(async (name) => {
-    const isBuilt = await indexesIn(db, prefix + name);
-    const others = indexes[name].filter((index) => isBuilt !== undefined && isBuilt.get(index.name) !== true);
-    return others.map((index) => `${prefix}${name}.${index.name}${isBuilt?.has(index.name) ? " (still being built)" : ""}`);
-  });
-  const [{ deployment, time }, [counted], ...lists] = await Promise.all([sayHello(db), due, ...absent]);
-  const missing = lists.flat().join(", ");
+  const plans = collectionNames.map((name) => planIndexes(db, prefix, name));
+  const [{ deployment, time }, [counted], ...planned] = await Promise.all([sayHello(db), due, ...plans]);
+  const absent = planned.flatMap((plan) => plan.absent).join(", ");
   const fix = "so expired data, phone numbers included, is never deleted: call await store.ensureIndexes() once";
+  const missing = [...(absent === "" ? [] : [`the indexes ${absent} are missing, ${fix}`]), ...planned.flatMap((plan) => plan.inTheWay)];
   return {
     kind: "mongodb",
     due: counted?.due ?? 0,
     ...(time !== undefined && { time }),
     settings: { deployment },
-    ...(missing !== "" && { missing: [`the indexes ${missing} are missing, ${fix}`] }),
+    ...(missing.length > 0 && { missing }),
   };
 }
 
 /**
- * The indexes of a collection, and whether each is built; `undefined` if the client may not list them. A missing
- * collection has none.
+ * What a collection needs. `wanted`: the indexes that can be made; existing ones among them stay. `absent`: the names
+ * of those that are not there or being built. `inTheWay`: existing indexes with other options, each with its fix.
  */
-async function indexesIn(db: MongoDb, collection: string): Promise<ReadonlyMap<unknown, boolean> | undefined> {
+export async function planIndexes(db: MongoDb, prefix: string, name: (typeof collectionNames)[number]) {
+  const collection = prefix + name;
+  const found = await indexesIn(db, collection);
+  const plan = { wanted: [] as Document[], absent: [] as string[], inTheWay: [] as string[] };
+  for (const index of indexes[name]) {
+    const same = found?.find((one) => one["name"] === index.name) ?? found?.find((one) => keyOf(one) === keyOf(index));
+    if (same !== undefined && (same["name"] !== index.name || optionsOf(same) !== optionsOf(index))) {
+      const drop = `db.getCollection("${collection}").dropIndex("${same["name"]}")`;
+      const what = `the index ${same["name"]} of ${collection} has another name or other options than ${index.name} needs`;
+      plan.inTheWay.push(`${what}: drop it with ${drop}, then call await store.ensureIndexes()`);
+      continue;
+    }
+    plan.wanted.push(index);
+    if (found !== undefined && !same?.["isBuilt"]) plan.absent.push(`${collection}.${index.name}${same === undefined ? "" : " (still being built)"}`);
+  }
+  return plan;
+}
+
+const keyOf = ({ key, partialFilterExpression }: Document) => JSON.stringify([key, partialFilterExpression]);
+
+const optionsOf = (index: Document) =>
+  JSON.stringify([keyOf(index), index["expireAfterSeconds"], index["collation"], index["unique"] || undefined, index["sparse"] || undefined]);
+
+/** The indexes of a collection; `undefined` if the client may not list them. A missing collection has none. */
+async function indexesIn(db: MongoDb, collection: string): Promise<readonly Document[] | undefined> {
   const list = (options: Document) => db.command({ listIndexes: collection, ...options }) as Promise<{ cursor: { firstBatch: readonly Document[] } }>;
   try {
     // The strict API rejects this option.
     const { cursor } = await list({ includeBuildUUIDs: true }).catch(() => list({}));
-    return new Map(cursor.firstBatch.map(({ name, spec }) => [name ?? (spec as Document)["name"], name !== undefined]));
+    return cursor.firstBatch.map(({ spec, ...index }) => ({ ...index, ...(spec as Document | undefined), isBuilt: spec === undefined }));
   } catch (error) {
-    // NamespaceNotFound
-    return (error as { code?: unknown }).code === 26 ? new Map() : undefined;
+    // NamespaceNotFound; compatible servers have other codes for it.
+    const { code, message } = error as { code?: unknown; message?: unknown };
+    return code === 26 || /does not (currently )?exist/.test(String(message)) ? [] : undefined;
   }
 }
