@@ -215,6 +215,9 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     const one = processOn(redisStore({ client: io({ port: replica.port }) }));
     expect(await outcome(one.verifier.createAuthentication({ phone_number: newNumber() }))).toBe("unavailable");
     expect(one.sent).toEqual([]);
+    expect((await aboutStore(one.verifier)).filter(({ level }) => level === "fault")).toMatchObject([
+      { message: expect.stringContaining("replica"), fix: expect.stringContaining("primary") },
+    ]);
   });
 
   it("keeps apps with look-alike prefixes apart, erasure included (docs/customers.md)", async () => {

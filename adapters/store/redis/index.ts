@@ -130,7 +130,15 @@ export function redisStore(options: RedisStoreOptions): Store {
       const answers = await Promise.all(keys.wakes.map(async (wake) => (await ask(inspectScript, [wake], [String(until)])).slice(1).split("\n")));
       const [time = "", , aof = "", policy = ""] = answers[0] ?? [];
       const settings = { ...(aof !== "" && { appendonly: aof === "1" ? "yes" : "no" }), ...(policy !== "" && { "maxmemory-policy": policy }) };
-      return { kind: "redis", due: answers.reduce((sum, [, due]) => sum + Number(due), 0), ...(time !== "" && { time: Number(time) }), settings };
+      const due = answers.reduce((sum, [, due]) => sum + Number(due), 0);
+      const isReplica = answers.some(([, , , , role]) => role === "slave");
+      return {
+        kind: "redis",
+        due,
+        ...(time !== "" && { time: Number(time) }),
+        settings,
+        ...(isReplica && { missing: ["the server is a replica, which cannot be written: connect to the primary, or promote it with REPLICAOF NO ONE"] }),
+      };
     },
 
     async put(key, value, expiry): Promise<void> {
