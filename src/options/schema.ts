@@ -46,7 +46,10 @@ function optionsSchema<Customer extends z.ZodType>(PolicyChange: ReturnType<type
     store: methods<VerifierOptions["store"]>("a store, for example memoryStore()", ["find", "commit", "members", "tally", "lease", "get", "put", "delete"]),
     sender: methods<VerifierOptions["sender"]>("an SMS sender", ["send"]),
     secret: z
-      .union([text(), z.tuple([text(), text()])], "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32")
+      .union(
+        [text(), z.tuple([text(), text()], "must be [current, previous], or one secret without the list")],
+        "must be a string of at least 32 characters, or [current, previous]; make one with: openssl rand -base64 32",
+      )
       .superRefine(checkedByEach(secretProblem))
       .transform((given) => [given].flat()),
     pepper: checkedText(secretProblem).optional(),
