@@ -131,14 +131,9 @@ export function redisStore(options: RedisStoreOptions): Store {
       const [time = "", , aof = "", policy = ""] = answers[0] ?? [];
       const settings = { ...(aof !== "" && { appendonly: aof === "1" ? "yes" : "no" }), ...(policy !== "" && { "maxmemory-policy": policy }) };
       const due = answers.reduce((sum, [, due]) => sum + Number(due), 0);
-      const isReplica = answers.some(([, , , , role]) => role === "slave");
-      return {
-        kind: "redis",
-        due,
-        ...(time !== "" && { time: Number(time) }),
-        settings,
-        ...(isReplica && { missing: ["the server is a replica, which cannot be written: connect to the primary, or promote it with REPLICAOF NO ONE"] }),
-      };
+      const replica = "the server is a replica, which cannot be written: connect to the primary, or promote it with REPLICAOF NO ONE";
+      const missing = answers.some(([, , , , role]) => role === "slave") ? [replica] : undefined;
+      return { kind: "redis", due, ...(time !== "" && { time: Number(time) }), settings, ...(missing && { missing }) };
     },
 
     async put(key, value, expiry): Promise<void> {

@@ -11,5 +11,5 @@ end
 local time = redis.pcall("TIME")
 local now = time.err and "" or string.format("%d", time[1] * 1000 + math.floor(time[2] / 1000))
 local due = redis.call("ZCOUNT", KEYS[1], "-inf", ARGV[1])
-local settings = { setting("persistence", "aof_enabled"), setting("memory", "maxmemory_policy"), setting("replication", "role") }
-return "=" .. table.concat({ now, string.format("%d", due), unpack(settings) }, "\n")
+local aof, policy, role = setting("persistence", "aof_enabled"), setting("memory", "maxmemory_policy"), setting("replication", "role")
+return "=" .. table.concat({ now, string.format("%d", due), aof, policy, role }, "\n")
