@@ -1,5 +1,6 @@
 import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { slotOf, uuidOfHex } from "../domain/ids.js";
+import type { Pseudonym } from "../domain/quota.js";
 import { type Hmac, hmacOf } from "./hash.js";
 
 /** Random values, and values keyed with a secret. */
@@ -20,8 +21,9 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
   const digestOf = (secret: string) => createHash("sha256").update(secret).digest("hex");
   const ordered = [...secrets].sort((a, b) => (digestOf(a) < digestOf(b) ? -1 : 1));
   const namingKeys = ordered.map((secret) => hmacOf(secret));
-  const windowKey = hmacOf(pepper ?? (ordered[0] as string));
+  const windowKeys = pepper === undefined ? namingKeys : [hmacOf(pepper)];
   const keyed = (key: Hmac, purpose: string, text: string) => key(`${purpose}\0${text}`).slice(0, digestLength);
+  const pseudonyms = windowKeys.map((key) => (text: string) => keyed(key, "window", text).slice(0, pseudonymLength));
 
   return {
     /** Draws a code: "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
@@ -53,8 +55,7 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
     idsFor: (customer: string, name: string): readonly string[] =>
       namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
     /** The slot of a name under the pepper, or under each secret, in the order of `idsFor` (docs/contract.md#slot). */
-    slotsFor: (customer: string, name: string): readonly string[] =>
-      (pepper === undefined ? namingKeys : [windowKey]).map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
+    slotsFor: (customer: string, name: string): readonly string[] => windowKeys.map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
     /** Returns a new id in a slot. */
     newIdIn(slot: string): string {
       const last = random(4, (bytes, from) => bytes.readUInt32BE(from));
@@ -64,7 +65,9 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
      * "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names); the
      * first 96 bits.
      */
-    pseudonym: (text: string) => keyed(windowKey, "window", text).slice(0, pseudonymLength),
+    pseudonym: pseudonyms[0] as Pseudonym,
+    /** The same under the pepper, or under each secret, the one in use first: finds what was stored before a rotation. */
+    pseudonyms,
     /** Encrypts the middle digits of a number for storage; a secret is needed to read them. */
     encryptNumber(id: string, number: string): string {
       const { from, to } = middleOf(number);

@@ -3,23 +3,30 @@ import type { Core } from "../core/core.js";
 import type { Held } from "../core/records/records.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import type { Account } from "../domain/policy.js";
-import { type NumberNames, namesOfNumber, nobody, readMember, readUncreated } from "../domain/quota.js";
+import { type NumberNames, namesOfNumber, nobody, type Pseudonym, readMember, readUncreated } from "../domain/quota.js";
 import type { Messages } from "./messages.js";
 
-/** A customer's number, and the keys derived from it. */
+/** A customer's number, and the names derived from it under one secret. */
 export interface OwnNumber {
-  readonly phone: PhoneNumber;
+  readonly number: string;
+  readonly pseudonym: Pseudonym;
   readonly names: NumberNames;
 }
 
 /**
- * Parses the number. Numbers that were valid only in an older numbering plan are accepted. Throws
+ * Parses a number. Numbers that were valid only in an older numbering plan are accepted. Throws
  * `invalid_phone_number`.
  */
-export function ownNumber(parts: Messages, { customer, policy }: Account, phoneNumber: string): OwnNumber {
+export function storedNumber(parts: Messages, phoneNumber: string): PhoneNumber {
+  return readAgain(parts, phoneNumber) ?? readNumber(parts, phoneNumber);
+}
+
+/** The number under each secret, the one in use first. Throws `invalid_phone_number`. */
+export function ownNumbers(parts: Messages, { customer, policy }: Account, phoneNumber: string): OwnNumber[] {
   const { clock, keyring, settings } = parts;
-  const phone: PhoneNumber = readAgain(parts, phoneNumber) ?? readNumber(parts, phoneNumber);
-  return { phone, names: namesOfNumber(customer, keyring.pseudonym(phone.number), policy, { now: clock.now(), skew: settings.clockSkew }) };
+  const { number } = storedNumber(parts, phoneNumber);
+  const moment = { now: clock.now(), skew: settings.clockSkew };
+  return keyring.pseudonyms.map((pseudonym) => ({ number, pseudonym, names: namesOfNumber(customer, pseudonym(number), policy, moment) }));
 }
 
 /** "the window may keep its newest 10,000 only" (domain/claim.ts); a window with limits keeps fewer. */
@@ -37,8 +44,9 @@ export interface NumberMembers {
   readonly ids: readonly string[];
 }
 
-export async function membersOfNumber(parts: Messages, { names }: OwnNumber): Promise<NumberMembers> {
-  const [sends, listed, refused] = await Promise.all([membersOf(parts, names.sends), membersOf(parts, names.listed), membersOf(parts, names.refused)]);
+export async function membersOfNumber(parts: Messages, ...own: readonly OwnNumber[]): Promise<NumberMembers> {
+  const read = async (of: "sends" | "listed" | "refused") => (await Promise.all(own.map(({ names }) => membersOf(parts, names[of])))).flat();
+  const [sends, listed, refused] = await Promise.all([read("sends"), read("listed"), read("refused")]);
   const first = new Map<string, number>();
   const created = refused.filter((member) => readUncreated(member) === undefined);
   for (const { id, at } of [...sends, ...listed, ...created].map(readMember)) if (id !== nobody) first.set(id, Math.min(at, first.get(id) ?? at));

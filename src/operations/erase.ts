@@ -14,7 +14,7 @@ import { movedClaims, nobody, readMember, takenOut } from "../domain/quota.js";
 import { verifiedWindow } from "../domain/spam-rules.js";
 import { day, timestamp } from "../domain/time.js";
 import { keysOfListedId } from "../messages/message-ids.js";
-import { membersOf, membersOfNumber, ownNumber } from "../messages/number-windows.js";
+import { membersOf, membersOfNumber, type OwnNumber, ownNumbers } from "../messages/number-windows.js";
 import { unreachableKeys } from "../messages/unreachable.js";
 import type { Context } from "./context.js";
 
@@ -43,9 +43,16 @@ const parallel = 32;
  * (docs/contract.md#guess-budget). Money and statistics hold no number, and stay.
  */
 export async function eraseNumber(parts: Context, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
-  const { clock, keyring, records, store, settings } = parts;
-  const { customer, policy } = account;
-  const own = ownNumber(parts, account, phone_number);
+  const { clock, settings } = parts;
+  let erased = 0;
+  for (const own of ownNumbers(parts, account, phone_number)) erased += await eraseUnder(parts, account, own);
+  return { erased, counts_until: timestamp(clock.now() + countedFor(account.policy) + 4 * settings.clockSkew) };
+}
+
+/** Erases what is stored under one secret's names, and returns how many authentications that were. */
+async function eraseUnder(parts: Context, { customer, policy }: Account, own: OwnNumber): Promise<number> {
+  const { clock, records, store, settings } = parts;
+  const { number, pseudonym } = own;
   const { listed, ids } = await membersOfNumber(parts, own);
   const call = (work: () => Promise<unknown>) => parts.newDeadline().call(work);
   const commit = (claims: readonly Claim[]) => call(() => store.commit({ claims, counts: [] }));
@@ -71,15 +78,14 @@ export async function eraseNumber(parts: Context, account: Account, { phone_numb
   for (const some of chunksOf(sends, atATime)) {
     await commit(movedClaims(own.names, some, latest, keptFor));
     // The same for every erasure, so that a send counts once if two erase it.
-    const nameless = some.filter((member) => readMember(member).at > since).map((member) => `${nobody}/0/${keyring.pseudonym(member).slice(0, 8)}`);
+    const nameless = some.filter((member) => readMember(member).at > since).map((member) => `${nobody}/0/${pseudonym(member).slice(0, 8)}`);
     await commit([...movedClaims(own.names, nameless, latest, keptFor), ...some.map((member) => takenOut(own.names.sends, member, latest, 1))]);
   }
   for (const some of chunksOf(listed, atATime)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
-  const { number } = own.phone;
-  const windows = [own.names.refused, verifiedWindow(customer, number, keyring.pseudonym)];
-  const masked = keyring.pseudonym(number);
+  const windows = [own.names.refused, verifiedWindow(customer, number, pseudonym)];
+  const masked = pseudonym(number);
   await call(() => store.delete({ windows, values: [factsKey(customer, masked), ...unreachableKeys(customer, masked)] }));
-  return { erased, counts_until: timestamp(clock.now() + countedFor(policy) + 4 * settings.clockSkew) };
+  return erased;
 }
 
 /**

@@ -9,7 +9,7 @@ import type { Account } from "../domain/policy.js";
 import { type Left, leftOf } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "../errors.js";
-import { membersOfNumber, ownNumber, recordsOf } from "../messages/number-windows.js";
+import { membersOfNumber, ownNumbers, recordsOf } from "../messages/number-windows.js";
 import { correlated } from "./answers.js";
 import type { Context } from "./context.js";
 
@@ -78,7 +78,7 @@ export type HistoryEntry = Explanation;
  */
 export async function historyOf(parts: Context, account: Account, { phone_number, limit }: z.output<typeof HistoryRequest>): Promise<readonly HistoryEntry[]> {
   await parts.records.written();
-  const { ids } = await membersOfNumber(parts, ownNumber(parts, account, phone_number));
+  const { ids } = await membersOfNumber(parts, ...ownNumbers(parts, account, phone_number));
   const found = await recordsOf(parts, account, ids, limit);
   return found
     .map(({ auth }) => auth)

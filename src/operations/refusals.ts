@@ -9,7 +9,7 @@ import type { Account } from "../domain/policy.js";
 import { readUncreated, refusedClaims, uncreatedClaims } from "../domain/quota.js";
 import { day, hour, timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
-import { membersOf, ownNumber } from "../messages/number-windows.js";
+import { membersOf, ownNumbers } from "../messages/number-windows.js";
 import { storeLater } from "../observability/observed.js";
 import type { Context } from "./context.js";
 
@@ -103,10 +103,11 @@ function countRefusal(context: Context, { customer }: Account, phoneNumber: stri
 /** Returns what was counted in the last 24 hours, newest first. */
 export async function refusalsOf(context: Context, account: Account, request: z.output<typeof NumberRequest>): Promise<readonly RefusedRequests[]> {
   await context.records.written();
-  const members = await membersOf(context, ownNumber(context, account, request.phone_number).names.refused);
+  const own = ownNumbers(context, account, request.phone_number);
+  const members = (await Promise.all(own.map(({ names }) => membersOf(context, names.refused)))).flat();
   const since = context.clock.now() - day;
   const found = new Map<string, RefusedRequests>();
-  for (const { code, at } of members.flatMap((member) => readUncreated(member) ?? [])) {
+  for (const { code, at } of members.flatMap((member) => readUncreated(member) ?? []).sort((a, b) => b.at - a.at)) {
     if (at <= since) continue;
     const hourAt = timestamp(Math.floor(at / hour) * hour);
     const { count, last_at } = found.get(`${code} ${hourAt}`) ?? { count: 0, last_at: timestamp(at) };

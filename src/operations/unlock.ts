@@ -4,12 +4,12 @@ import { chunksOf } from "../core/collections.js";
 import { type Decided, update } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import { callsAt, countedAt } from "../domain/authentication.js";
-import { type MemberClaim, sinceOf } from "../domain/claim.js";
+import { type MemberClaim, type Moment, sinceOf } from "../domain/claim.js";
 import type { Account } from "../domain/policy.js";
 import { liftedClaims, movedClaims, readMember } from "../domain/quota.js";
 import { uncountClaims } from "../domain/spam-rules.js";
 import { day, timestamp } from "../domain/time.js";
-import { membersOf, membersOfNumber, ownNumber } from "../messages/number-windows.js";
+import { membersOf, membersOfNumber, type OwnNumber, ownNumbers } from "../messages/number-windows.js";
 import type { Context } from "./context.js";
 
 /** The result of an unlock. */
@@ -38,32 +38,24 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
   const { clock, keyring, logger, settings, store } = parts;
   const { customer } = account;
   await parts.records.written();
-  const own = ownNumber(parts, account, phone_number);
-  const { names } = own;
+  const own = ownNumbers(parts, account, phone_number);
   const now = clock.now();
   const moment = { now, skew: settings.clockSkew };
   const member = `${keyring.newToken()}/${now.toString(36)}`;
-  const lift: MemberClaim = { window: names.lifted, member, limit: 1, now, since: sinceOf(moment, onceIn), keepUntil: now + onceIn + 2 * moment.skew };
+  const lifts = own.map(({ names: { lifted: window } }): MemberClaim => {
+    return { window, member, limit: 1, now, since: sinceOf(moment, onceIn), keepUntil: now + onceIn + 2 * moment.skew };
+  });
   const nextAfter = (at: number) => timestamp(at + onceIn + 2 * moment.skew);
   try {
-    const lifted = await parts.newDeadline().call(() => store.commit({ claims: [lift], counts: [] }));
+    const lifted = await parts.newDeadline().call(() => store.commit({ claims: lifts, counts: [] }));
     if (!lifted.done) {
-      const [last = member] = await membersOf(parts, names.lifted);
+      const [last = member] = await membersOf(parts, (lifts[lifted.refusedBy ?? 0] as MemberClaim).window);
       return { unlocked: false, next_unlock_at: nextAfter(readMember(last).at) };
     }
-    const { ids } = await membersOfNumber(parts, own);
-    for (const some of chunksOf(ids, parallel)) await Promise.all(some.map((id) => uncount(parts, account, id, own.phone.number)));
-    const sends = await membersOf(parts, names.sends);
-    if (sends.length > 0) {
-      // The latest time at which another process may have claimed them.
-      const latest = now + 2 * moment.skew;
-      await parts.newDeadline().call(() => store.commit({ claims: movedClaims(names, sends, latest, onceIn), counts: [] }));
-      await parts.newDeadline().call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, { ...moment, now: latest }), counts: [] }));
-    }
-    await parts.newDeadline().call(() => store.delete({ sums: [...names.sendSums, ...names.callSums, names.guesses] }));
+    for (const one of own) await liftUnder(parts, account, one, moment);
   } catch (err) {
     // It may have failed halfway: the next call must lift the rest.
-    const takenBack = retryInBackground(clock, () => store.commit({ claims: [{ ...lift, out: true }], counts: [] }));
+    const takenBack = retryInBackground(clock, () => store.commit({ claims: lifts.map((lift) => ({ ...lift, out: true })), counts: [] }));
     parts.inBackground(
       takenBack.catch((cause) =>
         logger.warn({ err: cause, customer_uuid: customer }, "an unlock that failed could not be reverted: the number can be unlocked again in a day"),
@@ -74,15 +66,31 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
   return { unlocked: true, next_unlock_at: nextAfter(now) };
 }
 
+/** Lifts what is counted under one secret's names. */
+async function liftUnder(parts: Context, account: Account, own: OwnNumber, moment: Moment): Promise<void> {
+  const { store } = parts;
+  const { names } = own;
+  const { ids } = await membersOfNumber(parts, own);
+  for (const some of chunksOf(ids, parallel)) await Promise.all(some.map((id) => uncount(parts, account, id, own)));
+  const sends = await membersOf(parts, names.sends);
+  if (sends.length > 0) {
+    // The latest time at which another process may have claimed them.
+    const latest = moment.now + 2 * moment.skew;
+    await parts.newDeadline().call(() => store.commit({ claims: movedClaims(names, sends, latest, onceIn), counts: [] }));
+    await parts.newDeadline().call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, { ...moment, now: latest }), counts: [] }));
+  }
+  await parts.newDeadline().call(() => store.delete({ sums: [...names.sendSums, ...names.callSums, names.guesses] }));
+}
+
 /** Removes an authentication's messages from its cells, in the commit that records the removal. */
-async function uncount(parts: Context, { customer, policy }: Account, id: string, number: string): Promise<void> {
+async function uncount(parts: Context, { customer, policy }: Account, id: string, { number, pseudonym }: OwnNumber): Promise<void> {
   const { clock, keyring, records, settings } = parts;
   const token = keyring.newToken();
   await update(records, parts.newDeadline(), customer, id, (auth): Decided<void> => {
     const sentAt = countedAt(auth);
     if (auth.status !== "pending" || auth.validated || sentAt.length === 0) return { result: undefined };
     const moment = { now: clock.now(), skew: settings.clockSkew };
-    const claims = uncountClaims({ ...auth, number, calls: callsAt(auth) }, policy.spam, settings.ownCells, sentAt, moment, keyring.pseudonym);
+    const claims = uncountClaims({ ...auth, number, calls: callsAt(auth) }, policy.spam, settings.ownCells, sentAt, moment, pseudonym);
     return { result: undefined, next: { ...auth, uncounted: auth.sent }, claims, token };
   });
 }

@@ -16,7 +16,7 @@ import type { Account } from "../domain/policy.js";
 import { guessBudgetError, type Policy } from "../domain/policy.js";
 import { timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
-import { ownNumber } from "../messages/number-windows.js";
+import { storedNumber } from "../messages/number-windows.js";
 import { channelOf, correlated, standingOf, toAuthenticationResult, toCheckResult } from "./answers.js";
 import { checkCode } from "./check.js";
 import type { Context } from "./context.js";
@@ -99,7 +99,7 @@ export async function checkVerification(
     return { ...answer, status, phone_number: number ?? (answer.phone_number as string), created_at: timestamp(after.createdAt), ...channelOf(after) };
   };
   if (target.authentication_uuid !== undefined) return checkOne(target.authentication_uuid, undefined);
-  const { number } = ownNumber(context, account, target.phone_number as string).phone;
+  const { number } = storedNumber(context, target.phone_number as string);
   const slots = verificationSlots(context, account, scope, number);
   const copy = context.records.recall(customer, slots[0])?.auth;
   const cached = copy !== undefined && stateOf(copy, context.clock.now(), account.policy) === "open" ? copy : undefined;
@@ -169,7 +169,7 @@ async function targetOf(context: Context, account: Account, target: Verification
     const found = await records.find(context.newDeadline(), customer, target.authentication_uuid);
     return found === undefined || !isVerification(found.auth) ? undefined : found.auth;
   }
-  const { number } = ownNumber(context, account, target.phone_number as string).phone;
+  const { number } = storedNumber(context, target.phone_number as string);
   return latestIn(context, account, verificationSlots(context, account, scope, number));
 }
 

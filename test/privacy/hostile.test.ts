@@ -6,6 +6,7 @@ import { maskNumber } from "../../src/domain/phone-number.js";
 import type { Store, VerifierOptions } from "../../src/index.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { rigged } from "../hostile/kit.js";
+import { processOn } from "../hostile/store-users-kit.js";
 import { PlainStore } from "../store/plain-store.js";
 import { type Dump, dumpOfMemory, spellingsOf, spellingsOfId, traces } from "../support/dump.js";
 import { errorCode, inbox, secret, setUp, start } from "../support/verifier.js";
@@ -346,5 +347,33 @@ describe("what caps count", () => {
     clock.advance(Date.parse(counts_until) - clock.now() + 15_000);
     for (let i = 0; i < 50; i++) await store.put(`other ${i}`, "", { now: clock.now(), keepUntil: clock.now() + 1 });
     expect(traces(dumpOfMemory(store), [mask, authentication_uuid])).toEqual([]);
+  });
+});
+
+describe("during a rotation without a pepper", () => {
+  it.each([
+    ["a", "b"],
+    ["b", "a"],
+  ])("from %s to %s, refusals and unlock find what is stored under either secret's names", async (old, next) => {
+    const store = memoryStore();
+    const clock = fixedClock(start);
+    const at = (letter: string, other?: string) => {
+      const one = letter.repeat(40);
+      return processOn(store, { clock, secret: other === undefined ? one : [one, other.repeat(40)] }).verifier;
+    };
+    await expect(
+      processOn(store, { clock, secret: old.repeat(40), countries: ["DE"] }).verifier.createAuthentication({ phone_number: number }),
+    ).rejects.toThrow();
+    const sends = async () => {
+      for (let i = 0; i < 5; i++) await at(old).createAuthentication({ phone_number: number });
+      return (await at(old).createAuthentication({ phone_number: number })).status;
+    };
+    expect(await sends()).toBe("rate_limited");
+    for (const both of [at(old, next), at(next, old)]) expect(await both.refusals({ phone_number: number })).toMatchObject([{ count: 1 }]);
+    const { next_unlock_at, unlocked } = await at(next, old).unlock({ phone_number: number });
+    expect(unlocked).toBe(true);
+    expect(await sends()).toBe("rate_limited");
+    for (const one of [at(old), at(old, next), at(next, old), at(next)])
+      expect(await one.unlock({ phone_number: number })).toEqual({ unlocked: false, next_unlock_at });
   });
 });
