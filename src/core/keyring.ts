@@ -73,7 +73,7 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
       const { from, to } = middleOf(number);
       return `${number.slice(0, from)}*${encryptedDigits(number.slice(from, to), keyed(current, "number", id))}${number.slice(to)}`;
     },
-    /** Decrypts a number under any of the secrets; `undefined` if none fits. */
+    /** Decrypts a number under any of the secrets; if none fits, it is masked. `undefined`: it is not encrypted. */
     decryptNumber(id: string, encrypted: string): string | undefined {
       const [, head, kept, tail] = encryptedNumber.exec(encrypted) ?? [];
       if (kept === undefined) return undefined;
@@ -81,7 +81,7 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
         const digits = digitsIn(kept, keyed(key, "number", id));
         if (digits !== undefined) return head + digits + tail;
       }
-      return undefined;
+      return `${head}****${tail}`;
     },
     /** Returns a new random UUID. */
     newId: () => random(16, toUuid),

@@ -111,7 +111,7 @@ export interface Origin {
 export interface Authentication {
   readonly customer: string;
   readonly id: string;
-  /** Canonical E.164 form; masked once it is no longer needed. */
+  /** Canonical E.164 form; masked once it is no longer needed, or if it cannot be decrypted. */
   readonly number: string;
   /** The number as stored: some digits are readable only with a secret. Absent once the number is masked. */
   readonly sealed?: string | undefined;

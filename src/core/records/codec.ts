@@ -163,7 +163,7 @@ export function encodeRecord(auth: Authentication): string {
   return JSON.stringify(packed);
 }
 
-/** Reads what `encodeRecord` wrote. A number that cannot be decrypted stays encrypted. Throws `CorruptRecord`. */
+/** Reads what `encodeRecord` wrote. A number that cannot be decrypted is read masked, and stays stored. Throws `CorruptRecord`. */
 export function decodeRecord({ customer, id: at, keepUntil, data }: StoredRecord, decryptNumber: Keyring["decryptNumber"]): Authentication {
   try {
     const stored: unknown = JSON.parse(data);
