@@ -168,7 +168,7 @@ export interface Authentication {
   readonly canceled?: true | undefined;
   /** The requested language of its messages. */
   readonly locale?: string | undefined;
-  /** Digits of its codes, if not the policy's. */
+  /** Digits of its codes. Absent: 6, or in records of earlier versions the policy's. */
   readonly codeLength?: number | undefined;
   /** Carriers' ids of its messages, stored for receipts as `idSpace/messageId`. */
   readonly keptIds: readonly string[];

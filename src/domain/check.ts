@@ -1,6 +1,6 @@
 import type { CheckStatus } from "../contract/check.js";
 import { type Authentication, holdsCodes, isCarrierRefused, isExpired, isVoid, nothingSent, type Send, withoutCodes } from "./authentication.js";
-import type { Policy } from "./policy.js";
+import { checksFor, type Policy } from "./policy.js";
 
 /** A result, and the record to write if anything changes. */
 export interface CheckDecision {
@@ -12,13 +12,13 @@ export interface CheckDecision {
 
 /** "created `rate_limited`, or 5 wrong → `rate_limited`" (docs/contract.md#check-order). */
 export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
-  return auth.wrongChecks >= policy.checks;
+  return auth.wrongChecks >= checksFor(policy, auth.codeLength);
 }
 
 /** Wrong codes that can still be entered; 0 once no code can be right. */
 export function checksLeft(auth: Authentication, now: number, policy: Policy): number {
   const isOver = auth.purpose !== undefined || isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
-  return isOver ? 0 : Math.max(0, policy.checks - auth.wrongChecks);
+  return isOver ? 0 : Math.max(0, checksFor(policy, auth.codeLength) - auth.wrongChecks);
 }
 
 /**

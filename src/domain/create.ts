@@ -1,7 +1,7 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import { type Authentication, isVoid, type SendDecision, withDecision } from "./authentication.js";
 import type { Decision } from "./decision.js";
-import { milliseconds, type Policy } from "./policy.js";
+import { defaultPolicy, milliseconds, type Policy } from "./policy.js";
 
 /** The fields that a create sets on its authentication. */
 export type NewAuthentication = Pick<
@@ -69,7 +69,7 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
     starts: fields.starts,
     canceled: undefined,
     locale: fields.locale,
-    codeLength: fields.codeLength,
+    codeLength: fields.codeLength ?? (policy.codeLength === defaultPolicy.codeLength ? undefined : policy.codeLength),
     keptIds: [],
     purpose: fields.purpose,
     byCall: fields.byCall,

@@ -188,7 +188,7 @@ export function guessBudgetError(policy: Policy): string | undefined {
   const odds = (sends * policy.checks) / 10 ** policy.codeLength;
   // Products of small integers and powers of ten: the tolerance only absorbs the rounding of the division.
   if (odds <= policy.maxGuessOdds * (1 + 1e-9)) return undefined;
-  const guesses = Math.floor(policy.maxGuessOdds * 10 ** policy.codeLength * (1 + 1e-9));
+  const guesses = mostGuesses(policy, policy.codeLength);
   const length = Math.ceil(Math.log10((sends * policy.checks) / policy.maxGuessOdds) - 1e-9);
   const mends = [
     length <= 10 ? `codeLength ${length}` : undefined,
@@ -199,6 +199,20 @@ export function guessBudgetError(policy: Policy): string | undefined {
     `the guess budget is broken: ${sends} sends per number per day × ${policy.checks} checks × 10^-${policy.codeLength} = ${odds.toExponential(1)}, ` +
     `more than maxGuessOdds ${policy.maxGuessOdds.toExponential(1)}; ${mends.length > 0 ? `${mends.join(", or ")} would pass` : "lower all three"}`
   );
+}
+
+/** The most guesses of codes of this length that `maxGuessOdds` allows within a day. */
+function mostGuesses({ maxGuessOdds }: Policy, codeLength: number): number {
+  return Math.floor(maxGuessOdds * 10 ** codeLength * (1 + 1e-9));
+}
+
+/**
+ * Wrong codes for an authentication whose codes have this length: under an earlier policy it may have been shorter than
+ * now, and allows fewer (docs/contract.md#guess-budget). At least one. Default: 6, as records leave it out.
+ */
+export function checksFor(policy: Policy, codeLength = defaultPolicy.codeLength): number {
+  if (codeLength >= policy.codeLength) return policy.checks;
+  return Math.min(policy.checks, Math.max(1, Math.floor(mostGuesses(policy, codeLength) / sendsPerDay(policy))));
 }
 
 /** An admitted customer and its effective policy. */
