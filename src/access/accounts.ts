@@ -72,14 +72,15 @@ export function createAccounts(
     }
   };
 
-  /** A suspended customer is treated as unknown. */
-  const account = ({ customer_uuid, policy: change, suspended }: Customer): Account | undefined => {
-    if (suspended) return undefined;
+  const accountOf = ({ customer_uuid, policy: change }: Customer): Account => {
     if (change === undefined || change === null) return { customer: customer_uuid, policy: settings.policy };
     const policy = policies.get(change) ?? readCustomerPolicy(settings, change);
     policies.set(change, policy);
     return { customer: customer_uuid, policy };
   };
+
+  /** A suspended customer is treated as unknown. */
+  const account = (customer: Customer): Account | undefined => (customer.suspended ? undefined : accountOf(customer));
 
   return {
     /** Returns the account for an x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
@@ -91,9 +92,9 @@ export function createAccounts(
       if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
       return known;
     },
-    /** Returns the account for a UUID, in direct calls. Throws `account_invalid`. */
-    async byUuid(customerUuid: string): Promise<Account> {
-      const known = await ask("find", customerUuid, account);
+    /** Returns the account for a UUID, in direct calls. `orSuspended`: a suspended one too. Throws `account_invalid`. */
+    async byUuid(customerUuid: string, orSuspended = false): Promise<Account> {
+      const known = await ask("find", customerUuid, orSuspended ? accountOf : account);
       if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
       return known;
     },

@@ -52,8 +52,8 @@ export type Operations = ReturnType<typeof createOperations>;
  */
 export function createOperations(context: Context, accounts: Accounts) {
   /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
-  const admit = async (customerUuid: string, caller: Account | undefined): Promise<Account> => {
-    if (caller === undefined) return accounts.byUuid(customerUuid);
+  const admit = async (customerUuid: string, caller: Account | undefined, orSuspended: boolean): Promise<Account> => {
+    if (caller === undefined) return accounts.byUuid(customerUuid, orSuspended);
     if (caller.customer !== customerUuid) throw new VerifierError("account_invalid", "customer_uuid is not the customer that the API key belongs to.");
     return caller;
   };
@@ -73,12 +73,13 @@ export function createOperations(context: Context, accounts: Accounts) {
     caller: Account | undefined,
     operation: (context: Context, account: Account, request: Request, idempotencyKey?: string) => Promise<R>,
     options: CallOptions = none,
+    orSuspended = false,
   ): Promise<R> => {
     const { clock, monitor, settings } = context;
     try {
       const request = parse(caller === undefined ? named(input, name === "deliver") : input, settings);
       if ("authentication_uuid" in request && isSlot(String(request.authentication_uuid))) throw unknownAuthentication();
-      const account = await admit(request.customer_uuid, caller);
+      const account = await admit(request.customer_uuid, caller, orSuspended);
       const key = keyIn(options);
       const began = clock.now();
       const answer = await operation(context, account, request, key);
@@ -100,6 +101,13 @@ export function createOperations(context: Context, accounts: Accounts) {
     const withOptions = (parts: Context, account: Account, request: Request) => operation(parts, account, request, optionsIn(options));
     return run(name, input, parse, undefined, withOptions, { idempotencyKey: options?.idempotencyKey });
   };
+
+  /** What privacy law demands of an operator does not end when a customer is suspended. */
+  const ofAnyCustomer = <Request extends { readonly customer_uuid: string }, R>(
+    input: unknown,
+    parse: (input: unknown, settings: Settings) => Request,
+    operation: (context: Context, account: Account, request: Request) => Promise<R>,
+  ): Promise<R> => run(undefined, input, parse, undefined, operation, none, true);
 
   const verifications: Verifications = {
     start: (input, options = {}) => byNumber("start", input, parseStart, countedStart, options),
@@ -123,10 +131,10 @@ export function createOperations(context: Context, accounts: Accounts) {
           throw error;
         }),
       confirm: (input: unknown) => run("confirm", input, parseConfirm, undefined, confirm),
-      explain: (input: unknown) => run(undefined, input, parseRetry, undefined, explain),
-      history: (input: unknown) => run(undefined, input, parseHistory, undefined, historyOf),
-      refusals: (input: unknown) => run(undefined, input, parseNumber, undefined, refusalsOf),
-      erase: (input: unknown) => run(undefined, input, parseNumber, undefined, eraseNumber),
+      explain: (input: unknown) => ofAnyCustomer(input, parseRetry, explain),
+      history: (input: unknown) => ofAnyCustomer(input, parseHistory, historyOf),
+      refusals: (input: unknown) => ofAnyCustomer(input, parseNumber, refusalsOf),
+      erase: (input: unknown) => ofAnyCustomer(input, parseNumber, eraseNumber),
       unlock: (input: unknown) => run(undefined, input, parseNumber, undefined, unlockNumber),
       stats: (input: unknown) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
     },

@@ -180,6 +180,22 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
     expect(await there.verifier.webhookSecrets(customer_uuid)).toEqual(webhookSecrets);
   });
 
+  it("a suspended customer's numbers can be read and erased by the operator, and nothing else", async () => {
+    const phone_number = "+33612345678";
+    const { verifier } = setUp({ customers: "store" });
+    const { customer_uuid } = await verifier.customers.create();
+    const of = { customer_uuid, phone_number };
+    const { authentication_uuid } = await verifier.createAuthentication(of);
+    await verifier.customers.suspend({ customer_uuid });
+    for (const refused of [verifier.createAuthentication(of), verifier.unlock(of), verifier.retry({ customer_uuid, authentication_uuid })])
+      expect(await errorCode(refused)).toBe("account_invalid");
+    expect(await verifier.explain({ customer_uuid, authentication_uuid })).toMatchObject({ authentication_uuid });
+    expect(await verifier.history(of)).toHaveLength(1);
+    expect(await verifier.refusals(of)).toEqual([]);
+    expect(await verifier.erase(of)).toMatchObject({ erased: 1 });
+    expect(await verifier.history(of)).toEqual([]);
+  });
+
   it("a customer of the configuration can be suspended too", async () => {
     const set = setUp();
     const { http, create } = setUp({ customers: [{ customer_uuid: set.customer, keys: [set.apiKey], suspended: true }] });
