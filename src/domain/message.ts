@@ -192,8 +192,19 @@ function writtenTo(template: MessageTemplate, code: string, recipient: Recipient
   }
 }
 
+/** Matches a code or number, also with up to three characters between the digits that are neither letters nor digits. */
+function spelled(digits: string): RegExp {
+  return new RegExp([...digits].join("[^\\p{L}\\p{N}]{0,3}"), "gu");
+}
+
 /** Hides the code in a carrier's response. In a message without a code of its own, any number may be one. */
 export function withoutCode(response: string, { code, text }: { readonly code: string; readonly text: string }): string {
   const codes = code === "" ? (text.match(/\d{4,}/g) ?? []) : [code];
-  return codes.reduce((hidden, one) => hidden.replaceAll(one, "******"), response);
+  return codes.reduce((hidden, one) => hidden.replace(spelled(one), "******"), response);
+}
+
+/** Hides the code and the number in a carrier's response. The last six digits are the same in all forms of a number. */
+export function withoutCodeAndNumber(response: string, message: { readonly code: string; readonly text: string; readonly to: string }): string {
+  const last = message.to.slice(1).slice(-6);
+  return withoutCode(response, message).replace(spelled(last), `****${last.slice(-2)}`);
 }

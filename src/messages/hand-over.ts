@@ -6,7 +6,7 @@ import { retryInBackground } from "../core/retry-in-background.js";
 import { type Authentication, isVoid, withDecision } from "../domain/authentication.js";
 import { givenBack, type SumClaim } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
-import { withoutCode } from "../domain/message.js";
+import { withoutCodeAndNumber } from "../domain/message.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
 import { type Ceiling, ceilingsOf, parsePrice, spendCorrection } from "../domain/spend.js";
@@ -300,5 +300,5 @@ function outcomeOf(answer: unknown): SendResult | undefined {
 function reasonOf(answer: unknown, message: CodeMessage): string {
   const { reason, message: text } = propertiesOf(answer);
   const given = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
-  return withoutCode(given, message).slice(0, 500).replaceAll(message.to.slice(1), maskNumber(message.to).slice(1));
+  return withoutCodeAndNumber(given, message).slice(0, 500);
 }

@@ -1,6 +1,6 @@
 import { propertiesOf } from "../core/collections.js";
 import { afterTurn } from "../core/deadline.js";
-import { withoutCode } from "../domain/message.js";
+import { withoutCodeAndNumber } from "../domain/message.js";
 import { noOutcome } from "../domain/send.js";
 import type { Clock } from "../ports/clock.js";
 import type { CodeMessage, SendContext, SmsSender } from "../ports/sms-sender.js";
@@ -67,5 +67,6 @@ function words(value: unknown): string {
 
 /** Removes the code and the number from the reason. */
 function discreet(result: TryResult, message: CodeMessage): TryResult {
-  return result.reason === undefined ? result : { ...result, reason: withoutCode(result.reason, message).replaceAll(message.to.replace("+", ""), "…") };
+  if (result.reason === undefined) return result;
+  return { ...result, reason: withoutCodeAndNumber(result.reason.replaceAll(message.to.replace("+", ""), "…"), message) };
 }

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { segmentsOf } from "../../src/domain/gsm.js";
-import { messageText } from "../../src/domain/message.js";
+import { messageText, withoutCodeAndNumber } from "../../src/domain/message.js";
 import { setUp } from "../support/verifier.js";
 
 describe("messages (docs/contract.md#messages)", () => {
@@ -34,6 +34,23 @@ describe("messages (docs/contract.md#messages)", () => {
     [`${"ш".repeat(66)}😀${"ш".repeat(66)}`, 3],
   ])("one GSM-7 segment is 160 septets, one UCS-2 segment 70 units, and no character is torn in two: %j", (text, segments) => {
     expect(segmentsOf(text)).toHaveLength(segments);
+  });
+
+  it.each([
+    ["no route to +33612345678", "no route to +33612****78"],
+    ["no route to 33612345678", "no route to 33612****78"],
+    ["no route to %2B33612345678", "no route to %2B33612****78"],
+    ["no route to 0612345678", "no route to 0612****78"],
+    ["no route to 06 12 34 56 78", "no route to 06 12 ****78"],
+    ["no route to +33 (0)6.12.34.56.78", "no route to +33 (0)6.12.****78"],
+    ["no route to 612-345-678", "no route to 612-****78"],
+    ["no route to (612) 345\u00a0678", "no route to (612) ****78"],
+    ["code 389002 is spam", "code ****** is spam"],
+    ["the digits 3, 8, 9, 0, 0, 2", "the digits ******"],
+    ["389-002 and 389 002", "****** and ******"],
+    ["HTTP 400, code 21211 at 2026-11-28 18:27:22, id 38900", "HTTP 400, code 21211 at 2026-11-28 18:27:22, id 38900"],
+  ])("what a carrier says is shown without the code and the number: %s (docs/contract.md#logs)", (said, shown) => {
+    expect(withoutCodeAndNumber(said, { code: "389002", text: "Code 389002", to: "+33612345678" })).toBe(shown);
   });
 
   it("a text that would cost a second segment is a configuration fault, so is one without the code", () => {
