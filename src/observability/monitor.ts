@@ -109,7 +109,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       });
     },
 
-    /** `attempt`: the message that carried the code. */
+    /** `attempt`: the message that carried the code; absent for a test number, which is not counted. */
     checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void {
       if (attempt !== undefined) metrics.verified(auth.country, sendOf(auth, attempt));
       if (onEvent !== undefined) tell({ type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0), ...about(auth) });
@@ -119,9 +119,9 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       if (onEvent !== undefined) tell({ type: "canceled", ...about(auth) });
     },
 
-    /** A delivery was confirmed. `attempt`: the message that it counts for. */
-    confirmed(auth: Authentication, attempt: number | undefined): void {
-      metrics.verified(auth.country, sendOf(auth, attempt));
+    /** A delivery was confirmed. `attempt`: the message that it counts for. `isTest`: of a test number, not counted. */
+    confirmed(auth: Authentication, attempt: number | undefined, isTest: boolean): void {
+      if (!isTest) metrics.verified(auth.country, sendOf(auth, attempt));
       if (onEvent !== undefined) tell({ type: "confirmed", purpose: auth.purpose ?? "", ...about(auth) });
     },
 

@@ -90,10 +90,11 @@ function report(context: Context, account: Account, { auth, status, attempt }: V
   const { customer, policy } = account;
   if (status === "valid" || status === "invalid") alarms.judged(customer, status === "valid", policy.codeLength);
   if (auth === undefined) return;
-  monitor.checked(auth, status, attempt);
-  if (attempt === undefined || isTestNumber(settings, auth.number)) return;
+  const counted = isTestNumber(settings, auth.number) ? undefined : attempt;
+  monitor.checked(auth, status, counted);
+  if (counted === undefined) return;
   const { country, origin } = auth;
-  sendFeedback(context, auth, attempt, "validated");
-  statistics.verified(customer, country, sendOf(auth, attempt));
+  sendFeedback(context, auth, counted, "validated");
+  statistics.verified(customer, country, sendOf(auth, counted));
   if (country !== undefined && origin?.s !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
 }

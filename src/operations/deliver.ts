@@ -219,8 +219,9 @@ function earned({ clock, keyring, settings }: Context, { customer, policy }: Acc
 function report(context: Context, account: Account, auth: Authentication, proved: Confirming["proved"]): void {
   const { countries, monitor, past, settings, statistics } = context;
   const { country, customer, number, origin } = auth;
-  monitor.confirmed(auth, proved?.attempt);
-  if (isTestNumber(settings, number)) return;
+  const isTest = isTestNumber(settings, number);
+  monitor.confirmed(auth, proved?.attempt, isTest);
+  if (isTest) return;
   past.confirmed(customer);
   statistics.verified(customer, country, proved);
   if (proved !== undefined) sendFeedback(context, auth, proved.attempt, "validated");
