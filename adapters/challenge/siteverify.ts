@@ -65,6 +65,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
   for (const host of hosts ?? [])
     if (typeof host !== "string" || !/^[^\s/:]+$/.test(host))
       throw optionError(name, "hostname", "must be a host without scheme and port", 'Pass for example "example.com".');
+  const expected = new Set(hosts?.map((host) => host.toLowerCase()));
   const address = `${baseUrl.replace(/\/+$/, "")}/siteverify`;
   // Read at each call, so that tools can replace the global `fetch` later.
   const fetch: Fetch = options.fetch ?? ((to, init) => globalThis.fetch(to, init));
@@ -90,7 +91,8 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
       if (success === false && codes.every((code) => proofCodes.test(code))) return false;
       if (success !== true || status < 200 || status > 299)
         throw new Error(`${name}: the provider could not check the proof: HTTP ${status}${codes.length > 0 ? `, ${codes.join(", ")}` : ""}`);
-      return accepts(answer) && (hosts === undefined || hosts.includes(pick(answer, "hostname") as string));
+      const host = pick(answer, "hostname");
+      return accepts(answer) && (expected.size === 0 || (typeof host === "string" && expected.has(host.toLowerCase())));
     },
   };
 }

@@ -58,6 +58,8 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     const holds = (hostname: string | string[], solvedOn: string) => challenge({ hostname }).verify(running.solve({ ...human, hostname: solvedOn }), context());
     expect(await holds("example.com", "example.com")).toBe(true);
     expect(await holds(["example.com", "shop.example"], "shop.example")).toBe(true);
+    expect(await holds("Example.COM", "example.com")).toBe(true);
+    expect(await holds("example.com", "EXAMPLE.com")).toBe(true);
     expect(await holds("example.com", "evil.example")).toBe(false);
     expect(await holds("example.com", "example.com.evil.example")).toBe(false);
     expect(await holds("example.com", "ample.com")).toBe(false);
