@@ -1,7 +1,8 @@
-import type { Core } from "../core/core.js";
 import { withTimeout } from "../core/deadline.js";
+import { withoutNumbers } from "../core/loggers.js";
+import type { Observed } from "../observability/observed.js";
 
-type Needed = Pick<Core, "settings" | "clock" | "logger">;
+type Needed = Pick<Observed, "settings" | "clock"> & { readonly monitor: Pick<Observed["monitor"], "throttledLog"> };
 
 /** Timeout of a challenge in milliseconds. */
 const challengeTimeout = 2000;
@@ -10,7 +11,7 @@ const challengeTimeout = 2000;
  * Whether a create's proof is valid. "A wrong or late proof is not an error: the rules simply apply"
  * (docs/contract.md#challenge). The same applies if the check fails, which is logged without the proof.
  */
-export async function meetsChallenge({ clock, logger, settings }: Needed, proof: string | undefined, ip: string | undefined): Promise<boolean> {
+export async function meetsChallenge({ clock, monitor, settings }: Needed, proof: string | undefined, ip: string | undefined): Promise<boolean> {
   const { challenge } = settings;
   if (challenge === undefined || proof === undefined) return false;
   const abort = new AbortController();
@@ -21,8 +22,8 @@ export async function meetsChallenge({ clock, logger, settings }: Needed, proof:
   } catch (err) {
     abort.abort();
     // An error's other fields may contain the proof.
-    const reason = err instanceof Error ? `${err.name}: ${err.message}`.replaceAll(proof, "…").slice(0, 500) : "no error was thrown, but something else";
-    logger.error({ reason }, "the challenge failed; the spam rules apply");
+    const reason = err instanceof Error ? withoutNumbers(`${err.name}: ${err.message}`.replaceAll(proof, "…")) : "no error was thrown, but something else";
+    monitor.throttledLog.error({ reason }, "the challenge failed; the spam rules apply");
     return false;
   }
 }

@@ -1,5 +1,6 @@
 import { propertiesOf } from "../core/collections.js";
 import { withTimeout } from "../core/deadline.js";
+import { withoutNumbers } from "../core/loggers.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import { type DeliveryResult, deadEvent, deliveryTimeout, settleDelivery } from "../domain/delivery.js";
@@ -75,13 +76,13 @@ async function post({ clock, settings, callbackSender, webhookSecrets }: Deliver
 function reasonOf(error: unknown): string {
   const thrown = (error instanceof VerifierError ? error.cause : undefined) ?? error;
   const { message } = propertiesOf(typeof thrown === "string" ? { message: thrown } : thrown);
-  return typeof message === "string" ? message.slice(0, longestReason) : "no error was thrown, but something else";
+  return typeof message === "string" ? withoutNumbers(message, longestReason) : "no error was thrown, but something else";
 }
 
 /** The response of a callback sender, as a failure if it is invalid. */
 function soundAnswer(answer: unknown): DeliveryResult {
   const { status, retryAfter, failed } = propertiesOf(answer);
-  if (typeof failed === "string") return { failed: failed.slice(0, longestReason) };
+  if (typeof failed === "string") return { failed: withoutNumbers(failed, longestReason) };
   if (!Number.isInteger(status)) return { failed: "the callback sender returned neither a status nor an error" };
   return { status: status as number, ...(Number.isFinite(retryAfter) && { retryAfter: retryAfter as number }) };
 }

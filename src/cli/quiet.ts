@@ -11,7 +11,12 @@ export function quietOptions(store: Store, warn: (line: string) => void) {
     logger: {
       info() {},
       warn: (_, message) => warn(message),
-      error: ({ err: cause }, message) => warn(`${message}: ${(cause as Error | undefined)?.message}`),
+      error: ({ err }, message) => warn(`${message}: ${messageOf(String(err))}`),
     },
   } satisfies Partial<VerifierOptions>;
+}
+
+/** The message of an error that is logged as its stack. */
+function messageOf(stack: string): string {
+  return stack.replace(/^\w+: /, "").replace(/\n {4}at .*/s, "");
 }

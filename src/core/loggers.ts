@@ -9,21 +9,34 @@ export const consoleLogger: Logger = {
   error: (fields, message) => console.error(`phoneproof: ${message}`, fields),
 };
 
+/** What may be an IPv4 address, for example of the host's database; or else a phone number. */
+const addressOrNumber = /(?<!\d[ .-]?)(\d{1,3}(?:\.\d{1,3}){3})(?![ .-]?\d)|\d(?:[ .-]?\d){6,}/g;
+
 /** Removes what may be phone numbers from someone else's text, which often repeats the one it was given. */
-export function withoutNumbers(words: string): string {
-  return words.slice(0, 500).replace(/\d(?:[ .-]?\d){6,}/g, "…");
+export function withoutNumbers(words: string, most = 500): string {
+  return words.slice(0, most).replace(addressOrNumber, (found, address?: string) => (address?.split(".").every((part) => Number(part) < 256) ? found : "…"));
 }
 
-/** For the log: an error of the host's own code with its stack, but without numbers. */
-export function stackOf(error: unknown): string {
-  return withoutNumbers(String((error as Partial<Error> | undefined)?.stack ?? error));
+/** For the log: an error with its stack and causes, but without numbers. `causes`: how many are shown. */
+export function stackOf(error: unknown, causes = 3): string {
+  try {
+    const { stack, cause } = (error ?? {}) as Partial<Error>;
+    const own = withoutNumbers(String(stack ?? error), 2_000);
+    return cause === undefined || causes === 0 ? own : `${own}\ncaused by: ${stackOf(cause, causes - 1)}`;
+  } catch {
+    return "an error that cannot be read";
+  }
 }
 
-/** Never throws (docs/contract.md#listeners): entries that the host's logger fails to log go to the console. */
+/**
+ * Never throws (docs/contract.md#listeners): entries that the host's logger fails to log go to the console. `err` is
+ * logged as text: a logger that writes JSON would show an Error as `{}`, and any logger the numbers in it.
+ */
 export function safeLogger(host: Logger): Logger {
   const level =
     (name: keyof Logger): Logger[typeof name] =>
-    (fields, message) => {
+    (given, message) => {
+      const fields = "err" in given ? { ...given, err: stackOf(given.err) } : given;
       const toConsole = () => quietly(() => consoleLogger[name](fields, message));
       try {
         const written: unknown = host[name](fields, message);
@@ -45,18 +58,22 @@ function quietly(work: () => void): void {
 /** Messages remembered; beyond that, all are forgotten. */
 const mostRemembered = 1_000;
 
-/** Logs each message up to once a minute, with the number of omitted ones (`left_out`): an outage causes many. */
+/**
+ * Logs each message, of rules for each `rule`, up to once a minute, with the number of omitted ones (`left_out`): an
+ * outage causes many.
+ */
 export function throttledLogger(clock: Clock, logger: Logger): Logger {
   const known = new Map<string, { at: number; leftOut: number }>();
   const at = (level: "info" | "warn" | "error") => (fields: Record<string, unknown>, message: string) => {
     const now = clock.now();
-    const last = known.get(message);
+    const key = `${message} ${String(fields.rule)}`;
+    const last = known.get(key);
     if (last !== undefined && Math.abs(now - last.at) < minute) {
       last.leftOut++;
       return;
     }
     if (known.size >= mostRemembered) known.clear();
-    known.set(message, { at: now, leftOut: 0 });
+    known.set(key, { at: now, leftOut: 0 });
     logger[level](last === undefined || last.leftOut === 0 ? fields : { ...fields, left_out: last.leftOut }, message);
   };
   return { info: at("info"), warn: at("warn"), error: at("error") };

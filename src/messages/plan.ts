@@ -57,7 +57,7 @@ export interface PlannedMessage {
 
 /** Plans the next message of an authentication: its code, route and maximum price. */
 export function planMessage(messages: Messages, auth: Authentication, policy: Policy, now: number, wanted: Wanted): PlannedMessage {
-  const { keyring, settings, overrides, logger, sender } = messages;
+  const { keyring, settings, overrides, monitor, sender } = messages;
   const { given, fallback } = wanted;
   const test = settings.testNumbers.get(auth.number);
   const draw = () => test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(auth.codeLength ?? policy.codeLength);
@@ -72,7 +72,8 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
   const cost: Cost = test === undefined ? parsePrice(route?.price) : "free";
   const ceilings = ceilingsOf(policy.limits, channel);
   const unpriced = unpricedRefusal(cost, ceilings, now);
-  if (unpriced !== undefined) logger.error({ customer_uuid: auth.customer }, "policy.limits.spend blocks a message: the sender gave no price for it");
+  if (unpriced !== undefined)
+    monitor.throttledLog.error({ customer_uuid: auth.customer }, "policy.limits.spend blocks a message: the sender gave no price for it");
   return {
     next: withSend(auth, keyring.digest(auth.id, given?.identity ?? code), now, settleBy, {
       route: route?.route,
@@ -94,11 +95,11 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
 /**
  * The route that the next send would take. "The first write names the planned route" (docs/contract.md#round-trips).
  */
-function planRoute({ sender, logger }: Messages, destination: Destination): Plan | undefined {
+function planRoute({ sender, monitor }: Messages, destination: Destination): Plan | undefined {
   try {
     return sender.plan?.(destination);
   } catch (err) {
-    logger.error({ err: stackOf(err), authentication_uuid: destination.authentication_uuid }, "the sender could not plan a route");
+    monitor.throttledLog.error({ err, authentication_uuid: destination.authentication_uuid }, "the sender could not plan a route");
     return undefined;
   }
 }
@@ -217,14 +218,14 @@ function registeredAs({ settings }: Messages, auth: Authentication): RegisteredI
 }
 
 /** The text. If a template function fails, the default text is used, so that no verification fails. */
-function writeText({ settings, logger }: Messages, auth: Authentication, code: string, given: string | undefined): string {
+function writeText({ settings, monitor }: Messages, auth: Authentication, code: string, given: string | undefined): string {
   const template = settings.message;
   if (given !== undefined && code === "") return given;
   // Operators drop other texts where one is registered.
   if (given !== undefined && registeredText(template, auth) === undefined) {
     const problem = textError(given, code, template.maxSegments);
     if (problem === undefined) return given;
-    logger.error({ authentication_uuid: auth.id }, `the text of a delivery ${problem}; our own text was sent`);
+    monitor.throttledLog.error({ authentication_uuid: auth.id }, `the text of a delivery ${problem}; our own text was sent`);
   }
   const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer, locale: auth.locale };
   if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
@@ -232,10 +233,10 @@ function writeText({ settings, logger }: Messages, auth: Authentication, code: s
     const text = messageText(template, code, recipient);
     const problem = textError(text, code, template.maxSegments);
     if (problem === undefined) return text;
-    logger.error({ authentication_uuid: auth.id }, `message.text ${problem}; the default text was sent`);
+    monitor.throttledLog.error({ authentication_uuid: auth.id }, `message.text ${problem}; the default text was sent`);
   } catch (err) {
     const stack = withoutCode(stackOf(err), { code, text: "" });
-    logger.error({ err: stack, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
+    monitor.throttledLog.error({ err: stack, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
   }
   return messageText({ ...template, text: defaultText }, code, recipient);
 }

@@ -1,3 +1,4 @@
+import { withoutNumbers } from "../core/loggers.js";
 import { minute, second } from "../domain/time.js";
 import type { Clock } from "../ports/clock.js";
 import type { OutageEvent, OutsidePart } from "../ports/events.js";
@@ -83,8 +84,8 @@ export function createOutages(clock: Clock, logger: Logger, tell: (event: Outage
   return Object.fromEntries(outsideParts.map((part) => [part, outage(part)])) as unknown as Outages;
 }
 
-/** The reason of a failure, without a stack. */
+/** The reason of a failure, without a stack and without numbers. */
 function reasonOf({ err, reason }: Readonly<Record<string, unknown>>): string {
-  const said = reason ?? (err instanceof Error ? err.message : undefined);
+  const said = reason ?? (err instanceof Error ? withoutNumbers(err.message) : undefined);
   return typeof said === "string" ? said.slice(0, 500) : "no error was thrown, but something else";
 }

@@ -91,7 +91,7 @@ describe("nothing is signed with a secret that is none", () => {
         set.clock.advance(wait);
       }
       expect(errors()).toMatchObject([
-        { message: "the customer source failed", fields: { customer_uuid: customer, err: { message: expect.stringContaining(`customer.${fault}`) } } },
+        { message: "the customer source failed", fields: { customer_uuid: customer, err: expect.stringContaining(`customer.${fault}`) } },
         { message: "the customer source still fails", fields: { failures: 3, reason: expect.stringContaining(`customer.${fault}`) } },
       ]);
       const warned = set.log.lines.filter(({ level }) => level === "warn");

@@ -11,7 +11,7 @@ function setUp(verify?: Challenge["verify"]) {
   const clock = fixedClock();
   const log = logger();
   const settings = readOptions({ ...neededOptions, ...(verify && { challenge: { verify } }) });
-  return { clock, log, meets: (proof?: string, ip?: string) => meetsChallenge({ settings, clock, logger: log }, proof, ip) };
+  return { clock, log, meets: (proof?: string, ip?: string) => meetsChallenge({ settings, clock, monitor: { throttledLog: log } }, proof, ip) };
 }
 
 describe("A wrong or late proof is not an error: the rules simply apply", () => {

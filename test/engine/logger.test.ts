@@ -1,6 +1,6 @@
 import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Logger } from "../../src/index.js";
-import { errorCode, setUp } from "../support/verifier.js";
+import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 /** "a logger that throws … must never break a request": what goes wrong is answered as it is with a sound one, and told on the console. */
 
@@ -66,4 +66,17 @@ it("the host's logger is called as its own method", () => {
   };
   setUp({ logger: pino }).verifier.http.warn("told");
   expect(pino.lines).toEqual(["told"]);
+});
+
+it("an error is logged as text with its causes, without numbers, also one that cannot be read", async () => {
+  const lines: string[] = [];
+  const write = (fields: Record<string, unknown>) => void lines.push(JSON.stringify(fields["err"]));
+  const cause = new Error(`no reply of 10.112.134.156:5432 for ${numberOf(1)}`);
+  const errors: unknown[] = [new Error("cannot judge 06 12 34 56 78", { cause }), `not ${numberOf(1)}`, Object.create(null), undefined];
+  const spamRules = errors.map((error, index) => ({ name: `rule-${index}`, judge: () => Promise.reject(error) }));
+  const set = setUp({ logger: every(write), spamRules });
+  expect((await set.create()).status).toBe("pending");
+  const [chain, ...others] = lines;
+  expect(chain).toMatch(/^"Error: cannot judge …\\n {4}at .*\\ncaused by: Error: no reply of 10\.112\.134\.156:5432 for \+…\\n {4}at /);
+  expect(others).toEqual(['"not +…"', '"an error that cannot be read"', '"undefined"']);
 });

@@ -181,6 +181,8 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
       expect(status).toBe("rate_limited");
       const { decisions } = await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
       expect(decisions).toMatchObject([{ rule: "spend 1/hour", reason: "the sender gave no price" }]);
+      // Each is logged, but only once a minute.
+      set.clock.advance(60_000);
     }
     expect(set.log.lines.filter(({ level, message }) => level === "error" && message.includes("policy.limits.spend"))).toHaveLength(4);
     price = 0.5;

@@ -64,7 +64,10 @@ export function receiptInbox(settings: Settings, changed: () => void) {
         await onReceipt?.(receipt);
         answer(statuses.ok);
       } catch (err) {
-        logger?.error({ err, messageId: receipt.messageId }, "onReceipt failed; the SMPP peer is asked to deliver the receipt again");
+        logger?.error(
+          { err: String((err as Partial<Error> | null)?.stack ?? err), messageId: receipt.messageId },
+          "onReceipt failed; the SMPP peer is asked to deliver the receipt again",
+        );
         answer(statuses.temporaryReceiverError);
       }
       running -= 1;
