@@ -1,5 +1,5 @@
 import { withTimeout } from "../core/deadline.js";
-import { stackOf } from "../core/loggers.js";
+import { withoutNumbers } from "../core/loggers.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListMatch } from "../domain/lists.js";
 import type { Account } from "../domain/policy.js";
@@ -51,7 +51,7 @@ async function judge(parts: Access, rule: JudgingRule, attempt: SpamCandidate): 
       at: attempt.now,
       rule: rule.name,
       mode: rule.mode === "shadow" ? "shadow" : "enforce",
-      reason: reason.slice(0, 200),
+      reason: withoutNumbers(reason).slice(0, 200),
       ...(typeof value === "number" && { value }),
       ...(typeof threshold === "number" && { threshold }),
     };
@@ -62,18 +62,15 @@ async function judge(parts: Access, rule: JudgingRule, attempt: SpamCandidate): 
 }
 
 /** A rule that throws is logged and allows the attempt (docs/contract.md#own-rules). */
-function letThrough({ logger }: Access, rule: string, err: unknown): void {
-  logger.error({ err: stackOf(err), rule }, "a spam rule failed; the attempt was allowed");
+function letThrough({ monitor }: Access, rule: string, err: unknown): void {
+  monitor.throttledLog.error({ err, rule }, "a spam rule failed; the attempt was allowed");
 }
 
 /** Adds the block list's match: a listed number, address or device is blocked as by one of the caller's own rules. */
-export function withListed(own: CustomRuleResult, { block }: ListMatch, now: number): CustomRuleResult {
+export function withListed(own: readonly Decision[], { block }: ListMatch, now: number): readonly Decision[] {
   if (block === undefined) return own;
   const entry = block.kind === "number" ? "" : ` ${block.entry}`;
-  return {
-    ...own,
-    decisions: [...own.decisions, { at: now, rule: "blockList", mode: "enforce", reason: `the ${block.kind} is on the block list${entry && `:${entry}`}` }],
-  };
+  return [...own, { at: now, rule: "blockList", mode: "enforce", reason: `the ${block.kind} is on the block list${entry && `:${entry}`}` }];
 }
 
 /** The resolver's information about the address; `undefined` without a resolver, or if it fails or times out. */

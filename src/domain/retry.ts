@@ -109,7 +109,7 @@ export function decideFallback(auth: Authentication, fired: readonly Decision[],
     (auth.purpose !== undefined && auth.kept === undefined);
   if (isOver) return { status: "none", auth, next: withoutFallback(auth, []) };
   if (fired.some(isEnforced)) return { status: "none", auth, next: withoutFallback(auth, fired) };
-  return { send: withDecision(auth, reasonOf(auth, now)) };
+  return { send: [...fired, reasonOf(auth, now)].reduce(withDecision, auth) };
 }
 
 /** The record once its fallback will not be sent, with the decisions that blocked it. */

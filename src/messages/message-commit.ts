@@ -36,6 +36,8 @@ export interface Outside extends Pick<Wanted, "network" | "unreachable"> {
    * (docs/contract.md#challenge).
    */
   readonly proof: boolean;
+  /** Decisions of the caller's own rules, unless they are waived, and of the block list. */
+  readonly fired: readonly Decision[];
   /** Decisions of the built-in rules that need no count. */
   readonly decided: readonly Decision[];
   /** The caller vouches that the user had confirmed the number before (docs/contract.md#known). */

@@ -163,18 +163,19 @@ function isRead({ alarms }: Messages, charge: Charge | SpamCharge): boolean {
  * records never have.
  */
 async function granted(messages: Messages, request: MessageRequest<string>, commit: MessageCommit, counts: Outcome<unknown>["counts"]): Promise<MessageCommit> {
-  const { alarms, countries, monitor, records } = messages;
+  const { alarms, countries, monitor, records, settings } = messages;
   const { account, message, charges } = commit;
   const { country, customer, origin } = message.next;
-  if (country !== undefined && !request.outside.safe && origin?.s !== 1 && origin?.g !== 1) countries.sent(account, country);
+  const isSafe = request.outside.safe || origin?.s === 1;
+  if (country !== undefined && !isSafe && origin?.g !== 1) countries.sent(account, country);
   for (const [at, charge] of charges.entries()) alarms.granted(customer, charge, counts[at]);
+  // Those of the caller's own rules are in the record already.
+  const { fired: own } = request.outside;
   const fired = await shadowDecisions(messages, request, commit, counts);
-  if (charges.some(isSpamCharge)) alarms.watched(customer, fired);
+  for (const { rule } of [...own, ...fired]) monitor.metrics.fired(rule, "shadow");
+  if (!isSafe && (charges.some(isSpamCharge) || settings.spamRules.length > 0)) alarms.watched(customer, [...own, ...fired]);
   if (fired.length === 0) return commit;
-  for (const decision of fired) {
-    monitor.metrics.fired(decision.rule, "shadow");
-    warnOfCrowd(messages, message.next, decision);
-  }
+  for (const decision of fired) warnOfCrowd(messages, message.next, decision);
   const next = fired.reduce(withDecision, message.next);
   records.note(message.next, next);
   return { ...commit, message: { ...message, next } };

@@ -18,13 +18,8 @@ import { unreachableChannels } from "../messages/unreachable.js";
 import { isTestNumber, type Settings } from "../options/options.js";
 import type { Context } from "./context.js";
 
-/** Facts from outside the store about a message, with decisions of the caller's own rules and lists. */
-export interface OutsideFacts extends Outside {
-  readonly fired: readonly Decision[];
-}
-
 /** For a message that is not sent in any case. */
-export const nothingAsked: OutsideFacts = { safe: false, proof: false, decided: [], fired: [] };
+export const nothingAsked: Outside = { safe: false, proof: false, decided: [], fired: [] };
 
 /** Whether a create asks anything but the store; it must do that only once. */
 export function asksOthers({ spamRules, lists, lookupBeforeSend }: Settings, { proof }: CreateAuthenticationRequest): boolean {
@@ -43,7 +38,7 @@ export async function askAboutCreate(
   phone: PhoneNumber,
   id: string,
   grows = false,
-): Promise<OutsideFacts & Pick<Authentication, "origin" | "byCall">> {
+): Promise<Outside & Pick<Authentication, "origin" | "byCall">> {
   const { clock, keyring, lists, settings } = context;
   const { spam } = account.policy;
   const { ip, channel, device_id: deviceId, device_type: deviceType, proof: given } = request;
@@ -70,12 +65,12 @@ export async function askAboutCreate(
   const origin = originOf(ip, own.cells, { pot: isNew, safe, grows }, spam, keyring.pseudonym);
   const isFixed = phone.lineType === "FixedLine" || found?.isFixed === true;
   const byCall = isFixed ? "fixed line" : channel === "voice" ? "wished" : undefined;
-  const fired = withListed(own, listed, now).decisions;
+  const fired = withListed(listed.safe || proof ? [] : own.decisions, listed, now);
   return { ip, deviceId, network: found?.network, unreachable, safe, proof, decided: [...decided, ...signals], fired, origin, byCall };
 }
 
 /** Asks about a retry that its record allows: the country's state, and lists, own rules and a lookup, if configured. */
-export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication): Promise<OutsideFacts> {
+export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication): Promise<Outside> {
   const { clock, countries, lists, settings } = context;
   const { number, attempts, country, deviceType, origin } = auth;
   const now = clock.now();
@@ -97,7 +92,10 @@ export async function askAboutRetry(context: Context, account: Account, deadline
   });
   const own = await askCustomRules(context, candidate);
   const network = await lookAgain(context, account, phone);
-  return { network, unreachable, safe: listed.safe, proof: false, decided, fired: withListed(own, listed, now).decisions };
+  // To the record, a test number is safe as well; the caller's own rules still judge it.
+  const isSafe = listed.safe || (origin?.s === 1 && !isTestNumber(settings, number));
+  const fired = withListed(isSafe ? [] : own.decisions, listed, now);
+  return { network, unreachable, safe: listed.safe, proof: false, decided, fired };
 }
 
 /** Whether retries use lists, own rules or a lookup: then the record must be read first. */

@@ -67,6 +67,34 @@ describe("lists: block and safe, changeable while running", () => {
   });
 });
 
+describe("the caller's own rules that judge (docs/contract.md#lists, docs/contract.md#challenge)", () => {
+  const never = { name: "never", judge: () => ({ reason: "never" }) };
+
+  it("do not apply to what is safe, on create, start, retry and deliver, and are not recorded", async () => {
+    const set = setUp({ spamRules: [never, { ...never, name: "observed", mode: "shadow" }], lists: { safe: { devices: ["mine"] } } });
+    const { authentication_uuid, status } = await set.create({ phone_number: french(1), device_id: "mine" });
+    expect(status).toBe("pending");
+    const customer_uuid = set.customer;
+    expect((await set.verifier.verifications.start({ customer_uuid, phone_number: french(2), device_id: "mine" })).status).toBe("pending");
+    const delivery = { customer_uuid, phone_number: french(3), device_id: "mine", code: "123456", purpose: "sign-in", conversion: "reported" } as const;
+    expect((await set.verifier.deliver(delivery)).status).toBe("sent");
+    set.clock.advance(30_000);
+    // Its record says that it is safe; the device of a retry is not known.
+    expect((await set.retry(authentication_uuid)).status).toBe("approved");
+    expect((await set.verifier.explain({ customer_uuid, authentication_uuid })).decisions).toEqual([]);
+    expect((await set.create({ phone_number: french(1) })).status).toBe("spam_detected");
+  });
+
+  it("do not apply with a proof that holds, but to the retry after it", async () => {
+    const set = setUp({ spamRules: [never], challenge: { verify: async (proof: string) => proof === "right" } });
+    const { authentication_uuid, status } = await set.create({ proof: "right" });
+    expect(status).toBe("pending");
+    expect((await set.create({ proof: "wrong" })).status).toBe("spam_detected");
+    set.clock.advance(30_000);
+    expect((await set.retry(authentication_uuid)).status).toBe("rate_limited");
+  });
+});
+
 describe("challenge: create takes an optional `proof`", () => {
   const challenge = { verify: async (proof: string) => proof === "right" };
 
