@@ -192,7 +192,7 @@ describe("writes of one turn of the event loop", () => {
 /** Whether the service answers 503 to a create, and sends nothing. Its log has why. */
 async function refusal(store: Store): Promise<string> {
   const faults: string[] = [];
-  const logged = (fields: { err?: Error }) => void faults.push(String(fields.err?.message));
+  const logged = (fields: { err?: string }) => void faults.push(String(fields.err));
   const service = serviceOn(store, { logger: { info() {}, warn: logged, error: logged } as never });
   const { status, body, retryAfter } = await service.create(newNumber());
   expect([status, body.code, retryAfter, service.sent.length]).toEqual([503, "unavailable", "2", 0]);
