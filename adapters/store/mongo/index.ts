@@ -161,7 +161,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
       const opened = await reach(async (opened) => opened);
       const problems: string[] = [];
       for (const name of collectionNames) {
-        const { wanted, inTheWay } = await planIndexes(db, prefix, name);
+        const { wanted, inTheWay } = await reach(() => planIndexes(db, prefix, name));
         problems.push(...inTheWay.map((problem) => `mongoStore: ${problem}`));
         if (wanted.length === 0) continue;
         await opened[name].createIndexes(wanted as never).catch((error) => {

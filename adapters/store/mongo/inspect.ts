@@ -57,12 +57,20 @@ const optionsOf = (index: Document) =>
 async function indexesIn(db: MongoDb, collection: string): Promise<readonly Document[] | undefined> {
   const list = (options: Document) => db.command({ listIndexes: collection, ...options }) as Promise<{ cursor: { firstBatch: readonly Document[] } }>;
   try {
-    // The strict API rejects this option.
-    const { cursor } = await list({ includeBuildUUIDs: true }).catch(() => list({}));
+    const { cursor } = await list({ includeBuildUUIDs: true }).catch((error) => {
+      // The strict API rejects this option.
+      if (isOfServer(error)) return list({});
+      throw error;
+    });
     return cursor.firstBatch.map(({ spec, ...index }) => ({ ...index, ...(spec as Document | undefined), isBuilt: spec === undefined }));
   } catch (error) {
     // NamespaceNotFound; compatible servers have other codes for it.
-    const { code, message } = error as { code?: unknown; message?: unknown };
-    return code === 26 || /does not (currently )?exist/.test(String(message)) ? [] : undefined;
+    if (!isOfServer(error)) throw error;
+    return error.code === 26 || /does not (currently )?exist/.test(error.message) ? [] : undefined;
   }
+}
+
+/** Whether the server responded with this error; otherwise it did not respond. */
+function isOfServer(error: unknown): error is Error & { readonly code: number } {
+  return typeof (error as { code?: unknown }).code === "number";
 }
