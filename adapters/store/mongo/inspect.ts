@@ -17,13 +17,8 @@ export async function inspect(db: MongoDb, prefix: string, state: MongoCollectio
   const absent = planned.flatMap((plan) => plan.absent).join(", ");
   const fix = "so expired data, phone numbers included, is never deleted: call await store.ensureIndexes() once";
   const missing = [...(absent === "" ? [] : [`the indexes ${absent} are missing, ${fix}`]), ...planned.flatMap((plan) => plan.inTheWay)];
-  return {
-    kind: "mongodb",
-    due: counted?.due ?? 0,
-    ...(time !== undefined && { time }),
-    settings: { deployment },
-    ...(missing.length > 0 && { missing }),
-  };
+  const more = { ...(time !== undefined && { time }), ...(missing.length > 0 && { missing }) };
+  return { kind: "mongodb", due: counted?.due ?? 0, settings: { deployment }, ...more };
 }
 
 /**
@@ -48,10 +43,12 @@ export async function planIndexes(db: MongoDb, prefix: string, name: (typeof col
   return plan;
 }
 
-const keyOf = ({ key, partialFilterExpression }: Document) => JSON.stringify([key, partialFilterExpression]);
+// Clients have options that return whole numbers as BigInt or as objects.
+const keyOf = ({ key, partialFilterExpression }: Document) =>
+  JSON.stringify([key, partialFilterExpression], (_, one) => (typeof one === "bigint" ? Number(one) : one));
 
-const optionsOf = (index: Document) =>
-  JSON.stringify([keyOf(index), index["expireAfterSeconds"], index["collation"], index["unique"] || undefined, index["sparse"] || undefined]);
+const optionsOf = ({ expireAfterSeconds, collation, unique, sparse, ...index }: Document) =>
+  [keyOf(index), expireAfterSeconds, JSON.stringify(collation), unique || undefined, sparse || undefined].join();
 
 /** The indexes of a collection; `undefined` if the client may not list them. A missing collection has none. */
 async function indexesIn(db: MongoDb, collection: string): Promise<readonly Document[] | undefined> {
