@@ -28,7 +28,7 @@ const answerMargin = 50;
 /**
  * Combines lookup providers, called in order. If one fails or times out, the next is called; each may add missing
  * facts:
- * - a fact in an invalid form is none;
+ * - an invalid fact counts as missing;
  * - a result that contradicts the known line type, country or network adds nothing;
  * - carrier, MCC and MNC come from one source, or from sources that name the same network: mixing halves would be a
  *   guess;

@@ -251,7 +251,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     const { digits, from, to } = placed(text, value, selectionStart ?? 0, selectionEnd ?? 0, this.length);
     if (digits === text && from === selectionStart && to === selectionEnd) return;
     event.preventDefault();
-    // The first digits of a phone number are no code: they would be checked.
+    // The first digits of a phone number are not a code, but would be checked as one.
     const isLonger = digitsOf(text).length > this.length && codeIn(text, this.length) === undefined;
     if (digits === "" || isLonger) return;
     this.#input.setSelectionRange(from, to);

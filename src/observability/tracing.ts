@@ -1,5 +1,4 @@
 import { propertiesOf } from "../core/collections.js";
-import { stackOf } from "../core/loggers.js";
 import type { Logger } from "../ports/logger.js";
 import type { SmsSender } from "../ports/sms-sender.js";
 import type { CommitResult, Store } from "../ports/store.js";
@@ -15,7 +14,7 @@ const committed = (answer: CommitResult) => (answer.done ? "done" : answer.refus
  * and its outcome is the step's.
  */
 export function safeTelemetry(telemetry: Telemetry, logger: Logger): Telemetry {
-  const failed = (err: unknown) => logger.warn({ err: stackOf(err) }, "telemetry failed; requests are not affected");
+  const failed = (err: unknown) => logger.warn({ err }, "telemetry failed; requests are not affected");
   return {
     step<T>(step: Step, work: () => Promise<T>, result: (answer: T) => string): Promise<T> {
       let running: Promise<T> | undefined;

@@ -107,7 +107,7 @@ export function asksAboutRetries({ spamRules, lists, lookupBeforeSend }: Setting
  * The rules `newCountries` and `strangeNetwork` (docs/contract.md#spam-strange-network), as far as they are known
  * before a create's commit. `isNew`: the message counts towards the budget for new countries.
  */
-export async function countryRules(
+async function countryRules(
   parts: Messages,
   account: Account,
   deadline: StoreDeadline,
@@ -128,7 +128,7 @@ export async function countryRules(
 }
 
 /** Evaluates `strangeNetwork` by the country's alarm and the network of origin. */
-export async function strangeNetwork(
+async function strangeNetwork(
   { clock, countries }: Messages,
   { customer, policy }: Account,
   deadline: StoreDeadline,

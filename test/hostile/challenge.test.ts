@@ -31,7 +31,7 @@ async function full(options: Partial<VerifierOptions>): Promise<Watched> {
 }
 
 describe.each(Object.entries(kinds))("%s", (_name, make) => {
-  it("waives the rules for a valid proof, and is told nothing but proof and address (docs/privacy.md)", async () => {
+  it("waives the rules for a valid proof, and receives only the proof and the address (docs/privacy.md)", async () => {
     const server = await serve((_asked, response) => json(response, passed));
     const { verifier, told } = await full({ challenge: make({ baseUrl: server.origin }) });
     const create = { phone_number: number, ip: address, device_id: "a-browser", device_model: "Pixel", proof };
@@ -120,7 +120,7 @@ describe("a proof", () => {
     }
   });
 
-  it("is not asked about for a number that gets no message anyway, and opens no block list and no cap (docs/contract.md#challenge)", async () => {
+  it("is not checked for a number that gets no message anyway, and opens no block list and no cap (docs/contract.md#challenge)", async () => {
     let asked = 0;
     const challenge = { verify: async () => ++asked > 0 };
     const lists = { block: { numbers: ["+3369*"], cidrs: ["198.51.100.0/24"], devices: ["a bad one"] } };

@@ -17,7 +17,7 @@ import { nextHandlers } from "../../adapters/http/next.js";
 import { nodeHandler } from "../../adapters/http/node.js";
 import type { Verifier } from "../../src/index.js";
 
-/** An answer as it came over the socket. */
+/** A response as it came over the socket. */
 export interface Answer {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
@@ -47,7 +47,7 @@ export async function listening(server: Server): Promise<Listening> {
 
 export const serving = (listener: RequestListener): Promise<Listening> => listening(createServer(listener));
 
-/** A connection on which a test writes what it likes, and reads whole answers. */
+/** A connection on which a test writes what it likes, and reads whole responses. */
 export class Line {
   private bytes = Buffer.alloc(0);
   private ended = false;
@@ -77,7 +77,7 @@ export class Line {
     while (!this.ended) await this.more();
   }
 
-  /** The next answer; `undefined` if the connection ended before it. */
+  /** The next response; `undefined` if the connection ended before it. */
   async next(method = "POST"): Promise<Answer | undefined> {
     for (;;) {
       const answer = this.take(method);
@@ -167,7 +167,7 @@ const compiled = new Map<string, ValidateFunction>();
 /** Whether openapi.json allows `value` as a `schema`. */
 export const allows = (schema: string, value: unknown): boolean => ajv.validate({ $ref: `openapi#/components/schemas/${schema}` }, value);
 
-/** What an answer has that its documents do not allow; empty if nothing. `operation`: as `post /v1/check`. */
+/** What the documents do not allow in a response; empty if nothing. `operation`: as `post /v1/check`. */
 export function faultOf(operation: string, answer: Answer | undefined): string {
   if (answer === undefined) return "no answer";
   const [method = "", path = ""] = operation.split(" ");
@@ -202,7 +202,7 @@ export function shortly(answer: Answer | undefined): string {
   }
 }
 
-/** An app that has `/v1`, ready to be asked. */
+/** An app that serves `/v1`. */
 export interface Mounted extends Listening {
   /** The part of the path before `/v1`. */
   readonly prefix: string;
