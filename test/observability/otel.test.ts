@@ -132,6 +132,15 @@ describe("phoneproof/otel", () => {
     expect(set.log.lines).toHaveLength(1);
   });
 
+  it.each<[string, Telemetry["step"]]>([
+    ["before the work", boom],
+    ["after it", (_, work) => work().then(boom)],
+  ])("a step of the telemetry that fails %s is logged", async (_, step) => {
+    const set = setUp({ telemetry: { step, metrics() {} } });
+    await set.create();
+    expect(set.log.lines).toMatchObject([{ message: "telemetry failed; requests are not affected", fields: { err: expect.stringContaining("down") } }]);
+  });
+
   it("what the operations answer and throw is the same with it", async () => {
     const set = setUpTraced();
     expect(await errorCode(set.create({ phone_number: "+3312" }))).toBe("invalid_phone_number");
