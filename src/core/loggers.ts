@@ -9,12 +9,15 @@ export const consoleLogger: Logger = {
   error: (fields, message) => console.error(`phoneproof: ${message}`, fields),
 };
 
-/** What may be an IPv4 address, for example of the host's database; or else a phone number. */
-const addressOrNumber = /(?<!\d[ .-]?)(\d{1,3}(?:\.\d{1,3}){3})(?![ .-]?\d)|\d(?:[ .-]?\d){6,}/g;
+/** A UUID or what may be an IPv4 address, for example of the host's database, both kept; or else a phone number. */
+const keptOrNumber =
+  /((?<![\da-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\da-f]))|(?<!\d[ .-]?)(\d{1,3}(?:\.\d{1,3}){3})(?![ .-]?\d)|\d(?:[ .-]?\d){6,}/gi;
 
 /** Removes what may be phone numbers from someone else's text, which often repeats the one it was given. */
 export function withoutNumbers(words: string, most = 500): string {
-  return words.slice(0, most).replace(addressOrNumber, (found, address?: string) => (address?.split(".").every((part) => Number(part) < 256) ? found : "…"));
+  return words
+    .slice(0, most)
+    .replace(keptOrNumber, (_, uuid?: string, address?: string) => uuid ?? (address?.split(".").every((part) => Number(part) < 256) ? address : "…"));
 }
 
 /** For the log: an error with its stack and causes, but without numbers. `causes`: how many are shown. */

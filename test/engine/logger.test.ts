@@ -72,11 +72,12 @@ it("an error is logged as text with its causes, without numbers, also one that c
   const lines: string[] = [];
   const write = (fields: Record<string, unknown>) => void lines.push(JSON.stringify(fields["err"]));
   const cause = new Error(`no reply of 10.112.134.156:5432 for ${numberOf(1)}`);
-  const errors: unknown[] = [new Error("cannot judge 06 12 34 56 78", { cause }), `not ${numberOf(1)}`, Object.create(null), undefined];
+  const uuid = "36244704-1234-4704-9827-12303065123a";
+  const errors: unknown[] = [new Error("cannot judge 06 12 34 56 78", { cause }), `not ${numberOf(1)} of ${uuid}`, Object.create(null), undefined];
   const spamRules = errors.map((error, index) => ({ name: `rule-${index}`, judge: () => Promise.reject(error) }));
   const set = setUp({ logger: every(write), spamRules });
   expect((await set.create()).status).toBe("pending");
   const [chain, ...others] = lines;
   expect(chain).toMatch(/^"Error: cannot judge …\\n {4}at .*\\ncaused by: Error: no reply of 10\.112\.134\.156:5432 for \+…\\n {4}at /);
-  expect(others).toEqual(['"not +…"', '"an error that cannot be read"', '"undefined"']);
+  expect(others).toEqual([`"not +… of ${uuid}"`, '"an error that cannot be read"', '"undefined"']);
 });
