@@ -168,7 +168,13 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
       return ticks.reduce((sum, tick) => sum + tick, 0) * 10_000;
     },
     limitFiles(bytes) {
-      for (const pid of processes()) execFileSync("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], user);
+      // Some of its processes may have ended since they were listed.
+      for (const pid of processes())
+        try {
+          execFileSync("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], { ...user, stdio: "pipe" });
+        } catch (error) {
+          if (!String(error).includes("No such process")) throw error;
+        }
     },
     kill,
     restart: start,
