@@ -34,7 +34,8 @@ export default defineConfig({
       tier("package"),
       tier("hostile"),
     ],
-    // All files import the same sources: a worker reads them once.
+    // All files import the same sources: a worker reads them once, and each is compiled once for all runs.
+    experimental: { fsModuleCache: true },
     isolate: false,
     sequence: { sequencer: LongestFirst },
     setupFiles: ["test/support/watch-logs.ts"],
