@@ -19,6 +19,7 @@ const core = [
   "test/callbacks/verify-webhook.test.ts",
   "test/http/wire.test.ts",
   "test/http/mounting.test.ts",
+  "--exclude=test/domain/lists-large.test.ts",
 ];
 
 /** The figures of vitest's JSON report that are told. */
