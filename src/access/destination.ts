@@ -1,3 +1,4 @@
+import type { Decision } from "../domain/decision.js";
 import { type DestinationError, destinationError, isRefusedLine, type PhoneNumber, phoneNumberOf } from "../domain/phone-number.js";
 import type { Account } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
@@ -60,4 +61,10 @@ export function blockedNumber(): VerifierError {
 /** Reads a number that was accepted before from the numbering plan. */
 export function readAgain({ settings }: Observed, number: string): PhoneNumber | undefined {
   return phoneNumberOf(number, { ...settings.numberRules, validation: "possible" });
+}
+
+/** Why a number that was accepted before gets no more messages, if the options now forbid it. */
+export function forbiddenSince({ clock, settings }: Observed, phone: PhoneNumber | undefined): readonly Decision[] {
+  const rule = phone && destinationError(phone, settings);
+  return rule === undefined ? [] : [{ at: clock.now(), rule, mode: "enforce", reason: problems[rule] }];
 }

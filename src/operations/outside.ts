@@ -1,6 +1,6 @@
 import { meetsChallenge } from "../access/challenge.js";
 import { askCustomRules, askIpInfo, withListed } from "../access/custom-rules.js";
-import { blockedNumber, lookAgain, lookBeforeSend, readAgain } from "../access/destination.js";
+import { blockedNumber, forbiddenSince, lookAgain, lookBeforeSend, readAgain } from "../access/destination.js";
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import type { Authentication } from "../domain/authentication.js";
@@ -69,17 +69,22 @@ export async function askAboutCreate(
   return { ip, deviceId, network: found?.network, unreachable, safe, proof, decided: [...decided, ...signals], fired, origin, byCall };
 }
 
-/** Asks about a retry that its record allows: the country's state, and lists, own rules and a lookup, if configured. */
-export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication): Promise<Outside> {
+/**
+ * Asks about a retry that its record allows: the country's state, and lists, own rules and a lookup, if configured.
+ * `isStart`: a start by number or a delivery, which throws `blocked_number` as a create does.
+ */
+export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication, isStart = false): Promise<Outside> {
   const { clock, countries, lists, settings } = context;
   const { number, attempts, country, deviceType, origin } = auth;
   const now = clock.now();
   const alarm = country === undefined ? undefined : countries.alarmOf(account, country);
   const decided = await strangeNetwork(context, account, deadline, country ?? "", origin?.w, alarm);
   const unreachable = await unreachableChannels(context, deadline, account.customer, number);
-  if (!asksAboutRetries(settings)) return { ...nothingAsked, decided, unreachable };
   const phone = readAgain(context, number);
+  const forbidden = forbiddenSince(context, phone);
+  if (!asksAboutRetries(settings)) return { ...nothingAsked, decided, unreachable, fired: forbidden };
   const listed = await lists.judge({ number });
+  if (isStart && listed.block !== undefined) throw blockedNumber();
   const candidate = () => ({
     customer_uuid: account.customer,
     phone_number: number,
@@ -94,7 +99,7 @@ export async function askAboutRetry(context: Context, account: Account, deadline
   const network = await lookAgain(context, account, phone);
   // To the record, a test number is safe as well; the caller's own rules still judge it.
   const isSafe = listed.safe || (origin?.s === 1 && !isTestNumber(settings, number));
-  const fired = withListed(isSafe ? [] : own.decisions, listed, now);
+  const fired = withListed(isSafe ? forbidden : [...forbidden, ...own.decisions], listed, now);
   return { network, unreachable, safe: listed.safe, proof: false, decided, fired };
 }
 

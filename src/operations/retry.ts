@@ -59,7 +59,7 @@ export async function resend(context: Context, account: Account, id: string, cha
   const remembered = asksAboutRetries(settings) ? undefined : records.recall(customer, id);
   const { auth } = remembered ?? (await records.find(deadline, customer, id)) ?? {};
   const mayBeSent = auth !== undefined && retryStatus(auth, clock.now(), policy, channel) === "approved";
-  const asked = mayBeSent ? await askAboutRetry(context, account, deadline, auth) : nothingAsked;
+  const asked = mayBeSent ? await askAboutRetry(context, account, deadline, auth, again !== undefined) : nothingAsked;
   const outside = again?.delivery === undefined ? asked : { ...asked, known: again.delivery.known };
 
   const reserved = await reserve(context, account, {
