@@ -17,6 +17,7 @@ import { httpReceipts, httpSender } from "../../adapters/sms/http.js";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
 import { createClient } from "../../clients/client/index.js";
 import { betterAuth as phoneproof } from "../../src/hooks/better-auth.js";
+import { genericHook, hooks } from "../../src/hooks/index.js";
 import type { SmsSender } from "../../src/index.js";
 import { preludeV2 } from "../../src/wires/prelude-v2/index.js";
 import { twilioVerify } from "../../src/wires/twilio-verify/index.js";
@@ -263,6 +264,32 @@ describe("better-auth's own routes", () => {
   });
 });
 
+describe("Amazon Cognito's Lambda of the page", () => {
+  it("gets a temporary password sent, which has symbols by Cognito's own policy (docs/behind/index.md#amazon-cognito)", async () => {
+    const { verifier, sender } = service({ customers: undefined });
+    const server = await listening(
+      createServer(nodeHandler(hooks(verifier, [genericHook({ token: "token-of-the-lambda", name: "cognito", conversion: "reported" })]))),
+    );
+    onTestFinished(async () => {
+      await server.close();
+      await verifier.close();
+    });
+    const told: Record<string, unknown> = {};
+    for (const [index, [type, code]] of [
+      ["CustomSMSSender_SignUp", "482913"],
+      ["CustomSMSSender_AdminCreateUser", "Zk4!vQ$9x"],
+    ].entries()) {
+      const response = await fetch(`${server.url}/hooks/cognito`, {
+        method: "POST",
+        headers: { "content-type": "application/json", authorization: "Bearer token-of-the-lambda" },
+        body: JSON.stringify({ to: numberAt(40 + index), code, type, user_id: "sub", known: false }),
+      });
+      told[type as string] = [response.status, sender.messages.at(-1)?.text.includes(code as string)];
+    }
+    expect(told).toEqual({ CustomSMSSender_SignUp: [200, true], CustomSMSSender_AdminCreateUser: [200, true] });
+  });
+});
+
 /** A receiver or carrier in Express, with the raw body of each request. */
 async function inExpress(answer: (request: express.Request, body: string) => { status: number; json?: unknown; text?: string }) {
   const posted: { url: string; headers: IncomingMessage["headers"]; body: string; method: string }[] = [];
@@ -281,30 +308,30 @@ async function inExpress(answer: (request: express.Request, body: string) => { s
 }
 
 describe("a receiver in Express, with the raw body", () => {
-  it.each([undefined, "prelude-v2"] as const)(
-    "verifies callbacks of the form %s by npm standardwebhooks (docs/callbacks.md#the-receiver)",
-    async (callback_form) => {
-      const receiver = await inExpress(() => ({ status: 204 }));
-      const { verifier, customer: customer_uuid } = service({ callbacks: { sender: undefined as never, allowOrigins: [new URL(receiver.url).origin] } });
-      onTestFinished(() => verifier.close());
-      await verifier.verifications.start({
-        customer_uuid,
-        phone_number: number,
-        callback_url: `${receiver.url}/hook`,
-        ...(callback_form && { callback_form }),
-      });
-      expect(await verifier.flush()).toMatchObject({ delivered: 1 });
-      const [secret = ""] = await verifier.webhookSecrets(customer_uuid);
-      const [{ body, headers } = { body: "", headers: {} }] = receiver.posted;
-      // The library compares with the system's time, and the service's clock stands still in this test.
-      const signed = headers as Record<string, string>;
-      expect(() => new Webhook(secret).verify(body, signed)).toThrow(/too old/);
-      const moved = String(Math.floor(Date.now() / 1000));
-      const mine = new Webhook(secret).sign(signed["webhook-id"] ?? "", new Date(Number(signed["webhook-timestamp"]) * 1000), body);
-      expect(signed["webhook-signature"]).toBe(mine);
-      expect(() => new Webhook(secret).verify(body, { ...signed, "webhook-timestamp": moved })).toThrow(/signature/i);
-    },
-  );
+  it.each([
+    ["delivery_status", undefined],
+    ["prelude-v2", "prelude-v2"],
+  ] as const)("verifies callbacks of the form %s by npm standardwebhooks (docs/callbacks.md#the-receiver)", async (_, callback_form) => {
+    const receiver = await inExpress(() => ({ status: 204 }));
+    const { verifier, customer: customer_uuid } = service({ callbacks: { sender: undefined as never, allowOrigins: [new URL(receiver.url).origin] } });
+    onTestFinished(() => verifier.close());
+    await verifier.verifications.start({
+      customer_uuid,
+      phone_number: number,
+      callback_url: `${receiver.url}/hook`,
+      ...(callback_form && { callback_form }),
+    });
+    expect(await verifier.flush()).toMatchObject({ delivered: 1 });
+    const [secret = ""] = await verifier.webhookSecrets(customer_uuid);
+    const [{ body, headers } = { body: "", headers: {} }] = receiver.posted;
+    // The library compares with the system's time, and the service's clock stands still in this test.
+    const signed = headers as Record<string, string>;
+    expect(() => new Webhook(secret).verify(body, signed)).toThrow(/too old/);
+    const moved = String(Math.floor(Date.now() / 1000));
+    const mine = new Webhook(secret).sign(signed["webhook-id"] ?? "", new Date(Number(signed["webhook-timestamp"]) * 1000), body);
+    expect(signed["webhook-signature"]).toBe(mine);
+    expect(() => new Webhook(secret).verify(body, { ...signed, "webhook-timestamp": moved })).toThrow(/signature/i);
+  });
 });
 
 /** The outcome of one message through a carrier's sender: how it is stored, and why. */
