@@ -48,7 +48,7 @@ export interface VerificationOptions {
   /**
    * For clients that repeat a request after a lost response without an idempotency key, but mark the repeat. `request`
    * identifies the request, for example its body. A repeated start within 130 seconds returns the result of the first;
-   * a repeated check does so while the verification is stored.
+   * a repeated check does so while the verification is stored; once a newer one has begun, within 130 seconds too.
    */
   readonly repeat?: { readonly request: string; readonly isRepeat: boolean } | undefined;
 }

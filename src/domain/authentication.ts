@@ -3,7 +3,6 @@ import type { CallbackForm, DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
-import { isInSlot } from "./ids.js";
 import { maskNumber } from "./phone-number.js";
 
 /**
@@ -46,6 +45,8 @@ export interface KeyedCheck {
   /** Digest of the request, to detect a different body under the same key. */
   readonly request: string;
   readonly status: CheckStatus;
+  /** When it was made, if its repeats are marked and name the number, which need not be stored for them. */
+  readonly namedAt?: number;
 }
 
 /** A start by number that can be repeated, and its message. */
@@ -162,6 +163,8 @@ export interface Authentication {
   /** Digest of the create request, if it had an idempotency key. */
   readonly request?: string | undefined;
   readonly checks: readonly KeyedCheck[];
+  /** The last digits of the id of the verification before it in its slot, if that one has such checks. */
+  readonly earlier?: string | undefined;
   /** Its starts by number that can be repeated. */
   readonly starts: readonly KeyedStart[];
   /** Its codes are no longer accepted, because the caller ended it. */
@@ -311,7 +314,7 @@ export function isVoid(auth: Authentication): boolean {
 
 /** A record that only occupies its id: nothing of its request is left, and retry and check do not find it. */
 export function emptyOf(auth: Authentication): Authentication {
-  return { ...blankOf(auth), status: "pending", number: "*", sealed: undefined, callbackUrl: undefined, decisions: [], checks: [] };
+  return { ...blankOf(auth), status: "pending", number: "*", sealed: undefined, callbackUrl: undefined, decisions: [], checks: [], earlier: undefined };
 }
 
 /** Whether it only occupies its id: it is being erased, or it keeps a late write out (docs/contract.md#take-back). */
@@ -369,13 +372,13 @@ export function withoutCodes(auth: Authentication): Authentication {
 /**
  * Whether the number is still needed: "stored only as long as delivery needs them" (docs/contract.md#sealed-number).
  * Retries need it until verification or expiry, and callbacks with the full number (`fullNumber`) until they are
- * delivered. A `valid` check with an idempotency key needs it while the record lives, because a repeat returns it; not
- * if the repeat names the number. A delivery needs it until it is confirmed.
+ * delivered. A `valid` check that can be repeated needs it while the record lives, because the repeat returns it; not
+ * if its repeats are marked and name the number. A delivery needs it until it is confirmed.
  */
 export function needsNumber(auth: Authentication, fullNumber: boolean, now: number): boolean {
   if (auth.status !== "pending") return false;
   if (auth.purpose !== undefined && !auth.validated) return true;
-  if (!isInSlot(auth.id) && auth.checks.some(({ status }) => status === "valid")) return true;
+  if (auth.checks.some(({ status, namedAt }) => status === "valid" && namedAt === undefined)) return true;
   if (fullNumber && auth.callbackUrl !== undefined && (auth.outbox.length > 0 || !isExpired(auth, now))) return true;
   return !auth.validated && !isExpired(auth, now);
 }

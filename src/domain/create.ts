@@ -1,6 +1,7 @@
 import type { AuthenticationStatus } from "../contract/authentication.js";
 import { type Authentication, isVoid, type SendDecision, withDecision } from "./authentication.js";
 import type { Decision } from "./decision.js";
+import { digitsInSlot } from "./ids.js";
 import { defaultPolicy, milliseconds, type Policy } from "./policy.js";
 
 /** The fields that a create sets on its authentication. */
@@ -66,6 +67,7 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
     uncounted: 0,
     request: fields.request,
     checks: [],
+    earlier: undefined,
     starts: fields.starts,
     canceled: undefined,
     locale: fields.locale,
@@ -79,9 +81,11 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
   };
 }
 
-function begunAt(auth: Authentication, now: number): Authentication {
+/** `before`: what it replaces. */
+function begunAt(auth: Authentication, before: Authentication | undefined, now: number): Authentication {
   const later = now - auth.createdAt;
-  return { ...auth, createdAt: now, lastSendAt: now, expiresAt: auth.expiresAt + later, keepUntil: auth.keepUntil + later };
+  const earlier = before === undefined || before.checks.length === 0 ? undefined : digitsInSlot(before.id);
+  return { ...auth, createdAt: now, lastSendAt: now, expiresAt: auth.expiresAt + later, keepUntil: auth.keepUntil + later, earlier };
 }
 
 /**
@@ -94,7 +98,7 @@ export function decideCreate(
   now: number,
   replaces: (stored: Authentication) => boolean,
 ): SendDecision<AuthenticationStatus> {
-  return stored === undefined || isVoid(stored) || replaces(stored) ? { send: begunAt(fresh, now) } : { status: stored.status, auth: stored };
+  return stored === undefined || isVoid(stored) || replaces(stored) ? { send: begunAt(fresh, stored, now) } : { status: stored.status, auth: stored };
 }
 
 /**

@@ -16,6 +16,16 @@ export function isSlot(id: string): boolean {
   return id[14] === "8" && id.endsWith("00000000");
 }
 
+/** What distinguishes a verification from the others in its slot: the last digits of its id. */
+export function digitsInSlot(id: string): string {
+  return id.slice(-8);
+}
+
+/** Returns the id with these last digits in the slot of another one. */
+export function idInSlot(id: string, digits: string): string {
+  return id.slice(0, -8) + digits;
+}
+
 /** Returns the UUID of 32 hexadecimal digits. */
 export function uuidOfHex(hex: string): string {
   // `join` makes one flat string; a template would keep its five parts in memory.

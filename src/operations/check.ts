@@ -13,7 +13,7 @@ import { sendFeedback } from "../messages/feedback.js";
 import { isTestNumber } from "../options/options.js";
 import { toCheckResult } from "./answers.js";
 import type { Context } from "./context.js";
-import { type KeyedCheck, keyedCheck, type Repeat } from "./idempotency.js";
+import { type CheckCall, type KeyedCheck, keyedCheck } from "./idempotency.js";
 
 /** The result of a check. */
 export interface Verdict {
@@ -26,8 +26,8 @@ export interface Verdict {
   readonly attempt?: number | undefined;
 }
 
-export async function check(context: Context, account: Account, request: CheckRequest, key?: string): Promise<CheckResult> {
-  const { after, status } = await checkCode(context, account, request, key);
+export async function check(context: Context, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckResult> {
+  const { after, status } = await checkCode(context, account, request, { idempotencyKey });
   return toCheckResult(after, status, account.policy, context.clock.now());
 }
 
@@ -35,11 +35,11 @@ export async function check(context: Context, account: Account, request: CheckRe
  * Checks a code in one commit that counts a wrong code or validates; "counted under any concurrency"
  * (docs/contract.md#checks).
  */
-export async function checkCode(context: Context, account: Account, request: CheckRequest, key?: string, repeat?: Repeat): Promise<Verdict> {
+export async function checkCode(context: Context, account: Account, request: CheckRequest, call: CheckCall): Promise<Verdict> {
   const { records } = context;
   const { customer } = account;
   const { authentication_uuid: id, check_code: code } = request;
-  const keyed = keyedCheck(context, request, key, repeat);
+  const keyed = keyedCheck(context, code, call);
   const deadline = context.newDeadline();
   const attempt = (earns: boolean) =>
     transact(records, deadline, customer, id, (held): Decided<Verdict> => {
@@ -68,7 +68,7 @@ function decide(
   earns: boolean,
 ): Decided<Verdict> {
   const answered = keyed?.answered(auth);
-  if (answered !== undefined) return { result: { status: answered, after: auth } };
+  if (answered !== undefined) return { result: answered };
   const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
   const match = keyring.matching(auth.id, code, liveSends(auth, policy));
   const { status, next: checked, proved } = decideCheck(auth, match, moment.now, policy);

@@ -1,17 +1,14 @@
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
-import type { CheckRequest, CheckStatus } from "../contract/check.js";
+import type { CheckStatus } from "../contract/check.js";
 import type { DeliverRequest } from "../contract/delivery.js";
 import type { StartRequest, VerificationOptions } from "../contract/verification.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import { requireNumber } from "../core/records/records.js";
 import { type Authentication, isVoid, type KeyedStart } from "../domain/authentication.js";
-import { isInSlot } from "../domain/ids.js";
+import { idInSlot } from "../domain/ids.js";
 import type { Account } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import type { Context } from "./context.js";
-
-/** Identifies a request of a client that marks its repeats. */
-export type Repeat = NonNullable<VerificationOptions["repeat"]>;
 
 const otherBody = "The Idempotency-Key was used before with another body; use a new key for a new request.";
 
@@ -66,7 +63,10 @@ function keyedMessage(keys: readonly string[], requests: readonly string[], othe
 
 const startUnder = (keys: readonly string[], { starts }: Authentication) => starts.findLast(({ key }) => keys.includes(key));
 
-/** How long a marked repeat of a start returns the first one's result: two timeouts of an SDK, and its waits. */
+/**
+ * How long a marked repeat of a start returns the first one's result, and of a check once a newer verification has
+ * begun: two timeouts of an SDK, and its waits.
+ */
 const repeatTime = 130_000;
 
 /**
@@ -99,36 +99,54 @@ export function keyedDelivery({ keyring }: Context, request: DeliverRequest, ide
   );
 }
 
+/** How a check may be repeated, and what is known of it. */
+export interface CheckCall extends Pick<VerificationOptions, "idempotencyKey" | "repeat"> {
+  /** As in the request; absent if that has an id. */
+  readonly number?: string | undefined;
+  /** The verification before, if the request has a number and may repeat a check in it. */
+  readonly earlier?: Authentication | undefined;
+}
+
+const isRepeatable = ({ idempotencyKey, repeat }: CheckCall) => idempotencyKey !== undefined || repeat?.isRepeat === true;
+
+/** The id of the verification before, if a check by number may repeat one in it. `auth`: the number's verification now. */
+export function idOfEarlier(auth: Authentication, call: CheckCall): string | undefined {
+  return isRepeatable(call) && auth.earlier !== undefined ? idInSlot(auth.id, auth.earlier) : undefined;
+}
+
 export type KeyedCheck = NonNullable<ReturnType<typeof keyedCheck>>;
 
 /**
  * "the same key and body return the same result without … a second count" (docs/contract.md#idempotency). Results that
  * count nothing are decided again.
  */
-export function keyedCheck(
-  { keyring }: Context,
-  { authentication_uuid: id, check_code: code }: CheckRequest,
-  idempotencyKey: string | undefined,
-  repeat?: Repeat,
-) {
+export function keyedCheck({ clock, keyring }: Context, code: string, call: CheckCall) {
+  const { idempotencyKey, repeat, number, earlier } = call;
   const name = idempotencyKey ?? repeat?.request;
   if (name === undefined) return undefined;
-  const isRepeatable = idempotencyKey !== undefined || repeat?.isRepeat === true;
-  const keys = keyring.fingerprints(idempotencyKey === undefined ? "check-repeat" : "check-key", `${id}\0${name}`);
-  const requests = keyring.fingerprints("check", `${id}\0${code}`);
+  const keysFor = (id: string) => keyring.fingerprints(idempotencyKey === undefined ? "check-repeat" : "check-key", `${id}\0${name}`);
+  const requestsFor = (id: string) => keyring.fingerprints("check", `${id}\0${code}`);
+  const answeredIn = (auth: Authentication, checks: Authentication["checks"]): { readonly status: CheckStatus; readonly after: Authentication } | undefined => {
+    const keys = keysFor(auth.id);
+    const before = checks.find((check) => keys.includes(check.key));
+    if (before === undefined) return undefined;
+    if (!requestsFor(auth.id).includes(before.request))
+      throw new VerifierError("bad_request", "The Idempotency-Key was used before with another code; use a new key for a new check.");
+    if (before.status === "valid" && number === undefined) requireNumber(auth);
+    return { status: before.status, after: auth };
+  };
   return {
-    /** The status that the same key returned before. Throws `bad_request` if the code was different. */
-    answered(auth: Authentication): CheckStatus | undefined {
-      const before = isRepeatable ? auth.checks.find((check) => keys.includes(check.key)) : undefined;
-      if (before === undefined) return undefined;
-      if (!requests.includes(before.request))
-        throw new VerifierError("bad_request", "The Idempotency-Key was used before with another code; use a new key for a new check.");
-      if (before.status === "valid" && !isInSlot(auth.id)) requireNumber(auth);
-      return before.status;
+    /** The result that the same key had before. Throws `bad_request` if the code was different. */
+    answered(auth: Authentication) {
+      if (!isRepeatable(call)) return undefined;
+      const isRecent = ({ namedAt = Number.POSITIVE_INFINITY }) => clock.now() < namedAt + repeatTime;
+      return answeredIn(auth, auth.checks) ?? (earlier && answeredIn(earlier, earlier.checks.filter(isRecent)));
     },
     /** Adds the result under the key, in the write that counts it. */
     remember(next: Authentication, status: CheckStatus): Authentication {
-      return { ...next, checks: [...next.checks, { key: keys[0] as string, request: requests[0] as string, status }] };
+      const [key, request] = [keysFor(next.id)[0] as string, requestsFor(next.id)[0] as string];
+      const isNamed = idempotencyKey === undefined && number !== undefined;
+      return { ...next, checks: [...next.checks, { key, request, status, ...(isNamed && { namedAt: clock.now() }) }] };
     },
   };
 }

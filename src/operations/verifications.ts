@@ -20,7 +20,7 @@ import { storedNumber } from "../messages/number-windows.js";
 import { channelOf, correlated, standingOf, toAuthenticationResult, toCheckResult } from "./answers.js";
 import { checkCode } from "./check.js";
 import type { Context } from "./context.js";
-import { keyedStart } from "./idempotency.js";
+import { type CheckCall, idOfEarlier, keyedStart } from "./idempotency.js";
 import { isRejected, openAmong, type Slots, sendInSlot, slotsOf, unknownIsUndefined } from "./slots.js";
 
 /**
@@ -89,25 +89,31 @@ export async function checkVerification(
   { check_code, ...target }: VerificationCheckRequest,
   { scope, idempotencyKey, repeat }: VerificationOptions,
 ): Promise<VerificationCheckResult> {
+  const { clock, records } = context;
   const { customer } = account;
-  const named = { customer_uuid: customer, check_code };
-  const checkOne = async (id: string, number: string | undefined): Promise<VerificationCheckResult> => {
-    const verdict = await checkCode(context, account, { ...named, authentication_uuid: id }, idempotencyKey, repeat).catch(unknownIsUndefined);
+  const checkOne = async (authentication_uuid: string, call: CheckCall): Promise<VerificationCheckResult> => {
+    const verdict = await checkCode(context, account, { customer_uuid: customer, authentication_uuid, check_code }, call).catch(unknownIsUndefined);
     if (verdict === undefined || verdict.status === "expired_auth" || verdict.status === "already_validated") return { status: "not_found" };
     const { status, after } = verdict;
-    const answer = toCheckResult(after, status, account.policy, context.clock.now());
-    return { ...answer, status, phone_number: number ?? (answer.phone_number as string), created_at: timestamp(after.createdAt), ...channelOf(after) };
+    const answer = toCheckResult(after, status, account.policy, clock.now());
+    return { ...answer, status, phone_number: call.number ?? (answer.phone_number as string), created_at: timestamp(after.createdAt), ...channelOf(after) };
   };
-  if (target.authentication_uuid !== undefined) return checkOne(target.authentication_uuid, undefined);
+  if (target.authentication_uuid !== undefined) return checkOne(target.authentication_uuid, { idempotencyKey, repeat });
   const { number } = storedNumber(context, target.phone_number as string);
   const slots = verificationSlots(context, account, scope, number);
-  const copy = context.records.recall(customer, slots[0])?.auth;
-  const cached = copy !== undefined && stateOf(copy, context.clock.now(), account.policy) === "open" ? copy : undefined;
-  const first: VerificationCheckResult = cached === undefined ? { status: "not_found" } : await checkOne(cached.id, number);
+  const checkIn = async (auth: Authentication): Promise<VerificationCheckResult> => {
+    const call: CheckCall = { idempotencyKey, repeat, number };
+    const before = idOfEarlier(auth, call);
+    const earlier = before === undefined ? undefined : (await records.find(context.newDeadline(), customer, before))?.auth;
+    return checkOne(auth.id, { ...call, earlier });
+  };
+  const copy = records.recall(customer, slots[0])?.auth;
+  const cached = copy !== undefined && stateOf(copy, clock.now(), account.policy) === "open" ? copy : undefined;
+  const first: VerificationCheckResult = cached === undefined ? { status: "not_found" } : await checkIn(cached);
   // The others may have been judged in one that another process has replaced.
   if (first.status === "valid" || first.status === "invalid") return first;
   const latest = await latestIn(context, account, slots);
-  return latest === undefined || latest.id === cached?.id ? first : checkOne(latest.id, number);
+  return latest === undefined || latest.id === cached?.id ? first : checkIn(latest);
 }
 
 /** Ends an open verification: "its codes stop working, an event reports it" (docs/contract.md#cancel). */

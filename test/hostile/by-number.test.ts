@@ -675,6 +675,45 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
     for (let i = 0; i < 9; i++) expect((await (set[i % 3] as Process).check(one.sender.codeOf(id), marked("other"))).status).toBe("not_found");
   });
 
+  it("once a newer verification has begun: every process finds the result, and no guess of the newer one is used up; marked, for 130 s", async () => {
+    for (const [unmarked, call] of [[first("c"), marked("c")] as const, [{ idempotencyKey: "c" }, { idempotencyKey: "c" }] as const]) {
+      const set = three(new PlainStore());
+      const [one, two] = set;
+      const { authentication_uuid: id } = await one.start();
+      const code = one.sender.codeOf(id);
+      expect(await one.check("111112", { idempotencyKey: "w" })).toMatchObject({ status: "invalid" });
+      expect(await one.check(code, unmarked)).toMatchObject({ status: "valid" });
+      const next = await two.start();
+      for (const each of set) {
+        expect(await each.check(code, call)).toMatchObject({ status: "valid", authentication_uuid: id, phone_number: numberAt(1) });
+        expect(await each.check("111112", { idempotencyKey: "w" })).toMatchObject({ status: "invalid", authentication_uuid: id });
+        expect(await each.get()).toMatchObject({ status: "open", remaining_checks: 5, authentication_uuid: next.authentication_uuid });
+      }
+      await expect(one.check("222223", { idempotencyKey: "w" })).rejects.toMatchObject({ code: "bad_request" });
+      one.clock.advance(131_000);
+      expect(await two.check(code, call)).toMatchObject("repeat" in call ? { status: "invalid", remaining_checks: 4 } : { status: "valid" });
+      expect(await one.check(one.sender.codeOf(next.authentication_uuid), first("d"))).toMatchObject({ status: "valid" });
+      await one.verifier.erase({ customer_uuid: one.customer, phone_number: numberAt(1) });
+      for (const each of set) expect((await each.check(code, call)).status).toBe("not_found");
+    }
+  });
+
+  it("the number stays encrypted for a repeat by id or under a key, and is masked if marked repeats name it (docs/contract.md#sealed-number)", async () => {
+    const stored = async (check: (one: Process, id: string, code: string) => Promise<{ status: string }>) => {
+      const store = new PlainStore();
+      const [one] = three(store);
+      const { authentication_uuid: id } = await one.start();
+      expect((await check(one, id, one.sender.codeOf(id))).status).toBe("valid");
+      return [...store.records.values()].map(({ data }) => (data.includes("****") ? "masked" : "encrypted"));
+    };
+    const byId = (one: Process, authentication_uuid: string, check_code: string) => ({ customer_uuid: one.customer, authentication_uuid, check_code });
+    expect(await stored((one, _, code) => one.check(code, first("c")))).toEqual(["masked"]);
+    expect(await stored((one, _, code) => one.check(code))).toEqual(["masked"]);
+    expect(await stored((one, _, code) => one.check(code, { idempotencyKey: "k" }))).toEqual(["encrypted"]);
+    expect(await stored((one, ...of) => one.verifier.verifications.check(byId(one, ...of), first("c")))).toEqual(["encrypted"]);
+    expect(await stored((one, ...of) => one.verifier.check(byId(one, ...of)))).toEqual(["masked"]);
+  });
+
   it("bring nothing back that was canceled", async () => {
     const set = three(new PlainStore());
     const [one, two] = set;

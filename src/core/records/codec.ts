@@ -3,7 +3,7 @@ import { callbackForms, deliveryStatuses } from "../../contract/callback.js";
 import { channels } from "../../contract/channel.js";
 import type { Authentication, KeptMessage, KeyedCheck, KeyedStart, Origin, OutboxEvent, Send } from "../../domain/authentication.js";
 import type { Decision } from "../../domain/decision.js";
-import { isInSlot } from "../../domain/ids.js";
+import { digitsInSlot, idInSlot, isInSlot } from "../../domain/ids.js";
 import { base36 } from "../../domain/time.js";
 import type { StoredRecord } from "../../ports/store.js";
 import type { Keyring } from "../keyring.js";
@@ -148,6 +148,7 @@ const fields: Table<Kept> = {
   fallbackAt: maybe(time("B")),
   fallbacks: count("A"),
   kept: maybe(object<KeptMessage>("K")),
+  earlier: maybe(text("E")),
 };
 
 /** The key of the last digits of an id that is not the record's. */
@@ -159,7 +160,7 @@ const record = packing<Kept>(fields);
 export function encodeRecord(auth: Authentication): string {
   const packed = record.pack(auth, auth.createdAt);
   if (auth.sealed !== undefined) packed[fields.number.key] = auth.sealed;
-  if (isInSlot(auth.id)) packed[lastDigits] = auth.id.slice(-8);
+  if (isInSlot(auth.id)) packed[lastDigits] = digitsInSlot(auth.id);
   return JSON.stringify(packed);
 }
 
@@ -171,7 +172,7 @@ export function decodeRecord({ customer, id: at, keepUntil, data }: StoredRecord
     sound(isCount(createdAt) && isTime(createdAt), createdAt);
     const kept = record.read(stored, createdAt);
     const last = (stored as { [lastDigits]?: unknown })[lastDigits];
-    const id = last === undefined ? at : at.slice(0, -8) + sound<string>(isText(last), last);
+    const id = last === undefined ? at : idInSlot(at, sound<string>(isText(last), last));
     const number = decryptNumber(id, kept.number);
     return number === undefined ? { customer, id, keepUntil, ...kept } : { sealed: kept.number, customer, id, keepUntil, ...kept, number };
   } catch (cause) {

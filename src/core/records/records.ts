@@ -169,8 +169,10 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     const data = encodeRecord(auth);
     // One that is taken back makes room for the one before.
     const replaced = before !== undefined && !isIt(before, auth.id) && revoke === undefined && !isVoid(before.auth) ? before.auth : undefined;
-    // What must not be lost, or not be missing for a moment, is stored first: events, and a delivery that may be confirmed.
-    const isKeptFirst = replaced !== undefined && (replaced.outbox.length > 0 || (replaced.purpose !== undefined && !replaced.validated));
+    // What must not be lost, or not be missing for a moment, is stored first: events, checks that may be repeated, and a
+    // delivery that may be confirmed.
+    const isKeptFirst =
+      replaced !== undefined && (replaced.outbox.length > 0 || replaced.checks.length > 0 || (replaced.purpose !== undefined && !replaced.validated));
     if (isKeptFirst) await keepApart(deadline, replaced, auth.number);
     let over = before?.tokens ?? [];
     for (let round = 0; ; round++) {
