@@ -16,6 +16,7 @@ function operation(operationId: string, summary: string, response: string, more:
       "200": { description: "Handled; the outcome is in `status`.", content: jsonContent(reference(response)) },
       "400": error("The request is wrong: see `code` and `param`."),
       "401": error("missing_api_key or invalid_api_key."),
+      ...("requestBody" in more && { "413": error("The body is over 16 KiB: invalid_request.") }),
       "429": error("premature_retry, too_many_attempts or too_many_checks. Not to be repeated by a client.", { "x-should-retry": stringHeader("false") }),
       "500": error("internal."),
       "503": error("The store cannot answer: internal.", { "Retry-After": stringHeader("Seconds to wait.") }),
