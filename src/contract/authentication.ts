@@ -11,6 +11,8 @@ export type AuthenticationStatus = (typeof authenticationStatuses)[number];
 
 /** "1–128 printable characters, else their own `invalid_*` code" (docs/contract.md#device-fields). */
 export const printableForm = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
+/** The same for OpenAPI documents, less strict: generated clients of any language read it, without the flag `u`. */
+export const printablePattern = String.raw`^[^\x00-\x1f\x7f-\x9f]{1,128}$`;
 const printable = z.string("must be a string").regex(printableForm, "must be 1 to 128 printable characters");
 
 /** "`app_realm` is the 11-character SMS Retriever hash" (docs/contract.md#app-realm). */

@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { printableForm, printablePattern } from "../contract/authentication.js";
 import { DeliveryStatusEvent } from "../contract/callback.js";
 import { callerErrorCodes, ErrorBody, transportErrorCodes } from "../contract/error.js";
 import { type Fact, factHeaders, facts } from "../contract/facts.js";
@@ -13,6 +14,7 @@ export function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   // zod's pattern lacks the addresses that end in an IPv4 one, which its own check accepts.
   const override = ({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }) => {
     if (jsonSchema.format === "ipv6") delete jsonSchema.pattern;
+    if (jsonSchema.pattern === printableForm.source) jsonSchema.pattern = printablePattern;
   };
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", metadata: descriptions, override }) as Json;
   return rest;
