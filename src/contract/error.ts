@@ -17,15 +17,24 @@ export const callerErrorCodes = [
   "invalid_os_version",
   "invalid_device_model",
   "invalid_device_id",
-  "negative_balance",
-  "internal_server_error",
 ] as const;
 
 /** Codes of the other HTTP failures (docs/contract.md#other-faults). */
-export const transportErrorCodes = ["forbidden", "not_found", "method_not_allowed", "request_timeout", "payload_too_large", "unavailable"] as const;
+export const transportErrorCodes = [
+  "forbidden",
+  "not_found",
+  "method_not_allowed",
+  "request_timeout",
+  "payload_too_large",
+  "internal_server_error",
+  "unavailable",
+] as const;
+
+/** All codes of the wire. `negative_balance` is the specification's and never returned (docs/contract.md#caller-faults). */
+export const errorCodes = [...callerErrorCodes, "negative_balance", ...transportErrorCodes] as const;
 
 export type CallerErrorCode = (typeof callerErrorCodes)[number];
-export type ErrorCode = CallerErrorCode | (typeof transportErrorCodes)[number];
+export type ErrorCode = (typeof errorCodes)[number];
 
 /** The body of an error, "all strings" (docs/contract.md#caller-faults). */
 export interface ErrorBody {
@@ -37,7 +46,7 @@ export interface ErrorBody {
   doc_url: string;
 }
 export const ErrorBody = z.strictObject({
-  code: described(z.enum([...callerErrorCodes, ...transportErrorCodes]), "What went wrong, for programs."),
+  code: described(z.enum(errorCodes), "What went wrong, for programs."),
   message: described(z.string(), "What is wrong, where, and how to fix it, for people."),
   doc_url: described(z.string(), "Where the code is explained."),
 }) satisfies z.ZodType<ErrorBody>;

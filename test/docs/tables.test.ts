@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";
-import { callerErrorCodes, transportErrorCodes } from "../../src/contract/error.js";
+import { errorCodes } from "../../src/contract/error.js";
 import { factHeaders } from "../../src/contract/facts.js";
 import { retryStatuses } from "../../src/contract/retry.js";
 import { VerifierError, type VerifierErrorCode } from "../../src/errors.js";
@@ -116,7 +116,7 @@ describe("docs/install.md: the table of statuses", () => {
 
 describe("docs/errors.md", () => {
   const { text } = readPage("docs/errors.md");
-  const codes: readonly VerifierErrorCode[] = [...callerErrorCodes, ...transportErrorCodes, "invalid_options"];
+  const codes: readonly VerifierErrorCode[] = [...errorCodes, "invalid_options"];
 
   it("has an anchor for each code, with its HTTP status, why it comes and the fix, in the order of the table", () => {
     const parts = text.split(/^### /m).slice(1);
