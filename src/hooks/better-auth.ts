@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { CheckCode } from "../contract/check.js";
 import type { StartRequest } from "../contract/direct.js";
 import { Uuid } from "../contract/fields.js";
 import type { StartResult } from "../contract/verification.js";
@@ -92,6 +93,8 @@ export function betterAuth(verifier: Pick<Verifier, "verifications" | "http">, o
       const isReset = call.path === "/phone-number/reset-password";
       // The plugin looks the account up by the number as entered, and would make another one for another form of it.
       if (!isCanonical(phoneNumber)) return false;
+      // An empty or long code is an error of the caller for the verifier, but the user who typed it only got it wrong.
+      if (!CheckCode.safeParse(code).success) return false;
       const target = { customer_uuid, phone_number: phoneNumber, check_code: code };
       const { status } = await verifier.verifications.check(target, { scope: isReset ? scopes.reset : scopes.proof }).catch(translated(call, undefined));
       // Codes that reset a password are sent to accounts only: other responses than this would reveal them.

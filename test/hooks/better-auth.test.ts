@@ -267,7 +267,7 @@ describe("refusals reach the client", () => {
   it("a code that is no code | 400", async () => {
     const { send, verify } = setting();
     await send();
-    expect(await verify("1".repeat(65))).toMatchObject({ status: 400, code: "BAD_REQUEST", message: "check_code must be at most 64 characters." });
+    expect(await verify("1".repeat(65))).toMatchObject({ status: 400, code: "INVALID_OTP" });
   });
 
   it("with backgroundTasks.handler | a refusal is logged, and the client gets 200", async () => {
