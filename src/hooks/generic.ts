@@ -32,6 +32,9 @@ const purposes = {
   CustomSMSSender_Authentication: "mfa",
 };
 
+/** Cognito's trigger source of a temporary password, in which digits are not the code. */
+const temporaryPassword = "CustomSMSSender_AdminCreateUser";
+
 function read(body: unknown): Message {
   const type = textOf(pick(body, "type")) ?? "";
   // FusionAuth's type is the channel.
@@ -43,7 +46,7 @@ function read(body: unknown): Message {
   const id = textOf(pick(body, "id"));
   return {
     phone_number: anyOf(body, ...numberNames),
-    ...(code === undefined ? codeInText(text) : { code, text }),
+    ...(code !== undefined ? { code, text } : type === temporaryPassword ? { text } : codeInText(text)),
     purpose: pick(purposes, purpose) ?? purpose,
     locale: pick(body, "locale"),
     ip: anyOf(body, "ip", "clientIpAddress"),

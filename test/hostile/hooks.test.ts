@@ -1511,6 +1511,21 @@ describe("Cognito's handler, as the page has it, with a stand-in for the AWS Enc
     },
   );
 
+  test.each(["Zk4!vQ$9x", "48291!aB {code}"])("the temporary password %s is sent as it is", async (password) => {
+    const served = await cognito({ message: { text: "Code {code}", maxSegments: 1 } });
+    const handler = await load(served.url);
+    const ask = { ...served.ask(), code: password };
+    for (let turn = 0; turn < 2; turn++) await handler({ ...eventOf(ask), triggerSource: "CustomSMSSender_AdminCreateUser" });
+    expect(served.box.messages).toMatchObject([{ text: `Your temporary password is ${password}`, code: "" }]);
+  });
+
+  test("a notification without a code is left alone", async () => {
+    const served = await cognito();
+    const handler = await load(served.url);
+    await handler({ ...eventOf(served.ask(), { code: null }), triggerSource: "CustomSMSSender_AccountTakeOverNotification" });
+    expect(served.box.messages).toEqual([]);
+  });
+
   test.each(refusals)("$why: it throws our sentence", async (refusal) => {
     const served = await cognito(refusal.options);
     const handler = await load(served.url);

@@ -275,16 +275,18 @@ describe("Amazon Cognito's Lambda of the page", () => {
       await verifier.close();
     });
     const told: Record<string, unknown> = {};
-    for (const [index, [type, code]] of [
-      ["CustomSMSSender_SignUp", "482913"],
-      ["CustomSMSSender_AdminCreateUser", "Zk4!vQ$9x"],
-    ].entries()) {
+    for (const [index, [type, secret, given]] of (
+      [
+        ["CustomSMSSender_SignUp", "482913", { code: "482913" }],
+        ["CustomSMSSender_AdminCreateUser", "Zk4!vQ$9x", { text: "Your temporary password is Zk4!vQ$9x" }],
+      ] as const
+    ).entries()) {
       const response = await fetch(`${server.url}/hooks/cognito`, {
         method: "POST",
         headers: { "content-type": "application/json", authorization: "Bearer token-of-the-lambda" },
-        body: JSON.stringify({ to: numberAt(40 + index), code, type, user_id: "sub", known: false }),
+        body: JSON.stringify({ to: numberAt(40 + index), ...given, type, user_id: "sub", known: false }),
       });
-      told[type as string] = [response.status, sender.messages.at(-1)?.text.includes(code as string)];
+      told[type] = [response.status, sender.messages.at(-1)?.text.includes(secret)];
     }
     expect(told).toEqual({ CustomSMSSender_SignUp: [200, true], CustomSMSSender_AdminCreateUser: [200, true] });
   });
