@@ -76,7 +76,8 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
     const { To, Channel, AppHash, DeviceIp, Locale } = parse(CreateRequest, await call.form());
     const isAuto = Channel === "auto" && autoChannel === "sms";
     const channel = isAuto ? undefined : channels.get(Channel);
-    if (channel === undefined && !isAuto) throw invalidParameter("Channel", "Channel must be sms, whatsapp or call.");
+    if (channel === undefined && !isAuto)
+      throw invalidParameter("Channel", autoChannel === "sms" ? "Channel must be auto, sms, whatsapp or call." : "Channel must be sms, whatsapp or call.");
     const request = {
       customer_uuid: call.caller,
       phone_number: To,

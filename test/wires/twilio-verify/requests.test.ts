@@ -100,6 +100,9 @@ describe("options", () => {
     const { raw } = await serve({ wire: { autoChannel: "sms" } });
     expect((await raw("POST", "/Verifications", { ...sms, Channel: "auto" })).json.channel).toBe("sms");
     expect((await raw("POST", "/Verifications", { ...sms, Channel: "call" })).json.code).toBe(60200);
+    expect((await raw("POST", "/Verifications", { ...sms, Channel: "email" })).json.details).toEqual({
+      reason: "Channel must be auto, sms, whatsapp or call.",
+    });
   });
 
   it("codeLength: digits of the codes, which the service shows", async () => {
