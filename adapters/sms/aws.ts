@@ -172,10 +172,12 @@ function clientSender(name: string, options: AwsClientOptions): SmsSender {
  * message was not sent.
  */
 function judgeError(error: unknown, context: SendContext): SendOutcome {
-  const reason = errorToken((error as { name?: unknown } | null | undefined)?.name) ?? "an error without a name";
-  const { $fault, $metadata } = (error ?? {}) as { $fault?: unknown; $metadata?: { httpStatusCode?: unknown } };
+  const { name, $fault, $metadata } = (error ?? {}) as { name?: unknown; $fault?: unknown; $metadata?: { httpStatusCode?: unknown } };
+  const token = errorToken(name);
+  // The SDK's own errors need their message: "Region is missing" has the name "Error".
+  const reason = token === undefined ? "an error without a name" : $fault === undefined ? failureOf(error) : token;
   const refused = $fault === "client" && typeof $metadata?.httpStatusCode === "number";
   if (neverConnected(error)) return notSent(withCode("no connection", connectionCode(error)));
-  if (refused || reason === "CredentialsProviderError") return { outcome: "rejected", reason };
+  if (refused || name === "CredentialsProviderError") return { outcome: "rejected", reason };
   return { outcome: "unknown", reason: context.signal.aborted ? "no response in time" : reason };
 }

@@ -93,15 +93,16 @@ it.each<[string, unknown, string, string]>([
   ["a validation", fault("ValidationException", "client", 400), "rejected", "ValidationException"],
   ["throttling", fault("ThrottlingException", "client", 400), "rejected", "ThrottlingException"],
   ["an internal error", fault("InternalServerException", "server", 500), "unknown", "InternalServerException"],
-  ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "rejected", "CredentialsProviderError"],
+  ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "rejected", "CredentialsProviderError: x"],
   [
     "no connection",
     Object.assign(new Error("connect ECONNREFUSED"), { code: "ECONNREFUSED", syscall: "connect", $metadata: { attempts: 1 } }),
     "rejected",
     "not sent: no connection, code ECONNREFUSED",
   ],
-  ["a cut connection", Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }), "unknown", "Error"],
-  ["a time-out", Object.assign(new Error("x"), { name: "TimeoutError" }), "unknown", "TimeoutError"],
+  ["a cut connection", Object.assign(new Error("socket hang up"), { code: "ECONNRESET" }), "unknown", "socket hang up"],
+  ["that its region is missing", new Error("Region is missing"), "unknown", "Region is missing"],
+  ["a time-out", Object.assign(new Error("x"), { name: "TimeoutError" }), "unknown", "TimeoutError: x"],
   ["nothing", undefined, "unknown", "an error without a name"],
 ])("the SDK's client throws %s", async (_, error, outcome, reason) => {
   const { sender } = clientThat(() => Promise.reject(error));
