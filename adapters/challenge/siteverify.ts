@@ -7,7 +7,7 @@ import { readText } from "../kit/transport.js";
 export type Fetch = (
   url: string,
   init: { readonly method: string; readonly headers: Record<string, string>; readonly body: string; readonly redirect: "manual"; readonly signal: AbortSignal },
-) => Promise<{ readonly status: number; readonly body?: ReadableStream<Uint8Array> | null; text(): Promise<string> }>;
+) => Promise<{ readonly status: number; readonly body?: object | null; text(): Promise<string> }>;
 
 /** Options of every challenge provider. */
 export interface SiteverifyOptions {
@@ -80,7 +80,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
       try {
         const response = await fetch(address, { method: "POST", headers, body: form.toString(), redirect: "manual", signal: until });
         status = response.status;
-        text = response.body ? await readText({ status, body: response.body }) : await response.text();
+        text = response.body ? await readText(response) : await response.text();
         until.throwIfAborted();
       } catch (error) {
         throw new Error(`${name}: no response from the provider: ${until.aborted ? "timed out" : causeOf(error)}`);

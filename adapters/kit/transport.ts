@@ -15,7 +15,13 @@ export type Fetch = (
 /** The part of a `Response` that they use. */
 export interface FetchResponse {
   readonly status: number;
-  readonly body: { getReader(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> } } | null;
+  /** A web stream. Any other body, such as node-fetch's, is read with `text()`. */
+  readonly body?: object | null | undefined;
+  text?(): Promise<string>;
+}
+
+interface WebStream {
+  getReader?(): { read(): Promise<{ done: boolean; value?: Uint8Array | undefined }>; cancel(): Promise<void> };
 }
 
 /** How to reach a carrier or another external API: options of every HTTP sender and lookup. */
@@ -65,11 +71,11 @@ const answerLimit = 65_536;
 
 /** The body as text, up to 64 KiB; empty if it was cut off. */
 export async function readText(response: FetchResponse): Promise<string> {
-  if (response.body === null) return "";
-  const reader = response.body.getReader();
   const decoder = new TextDecoder();
   let text = "";
   try {
+    const reader = (response.body as WebStream | null | undefined)?.getReader?.();
+    if (reader === undefined) return ((await response.text?.()) ?? "").slice(0, answerLimit);
     for (let part = await reader.read(); !part.done; part = await reader.read()) {
       text += decoder.decode(part.value, { stream: true });
       if (text.length > answerLimit) {

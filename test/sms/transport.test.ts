@@ -1,6 +1,7 @@
 import { createServer as createPlainServer } from "node:http";
 import { createServer } from "node:https";
 import type { AddressInfo } from "node:net";
+import { Readable } from "node:stream";
 import { afterEach, expect, it, vi } from "vitest";
 import type { Fetch } from "../../adapters/kit/transport.js";
 import { twilioSender } from "../../adapters/sms/twilio.js";
@@ -58,6 +59,19 @@ it("an answer that breaks off: unknown where it had to hold the id, rejected whe
   expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's response is not in the expected format" });
   const broken = () => new ReadableStream({ pull: (stream) => stream.error(new Error("cut")) });
   expect(await sendTo(url, { fetch: async () => new Response(broken(), { status: 400 }) })).toEqual({ outcome: "rejected", reason: "HTTP 400" });
+});
+
+it("a body that is no web stream, such as node-fetch's, is read as text", async () => {
+  const nodeFetch =
+    (text: () => Promise<string>): Fetch =>
+    async () => ({ status: 201, body: Readable.from([]), text });
+  const answer = JSON.stringify({ sid: "SM1", status: "queued" });
+  expect(await sendTo("https://carrier.example", { fetch: nodeFetch(async () => answer) })).toEqual({ outcome: "accepted", messageId: "SM1" });
+  const cut = nodeFetch(() => Promise.reject(new Error("cut")));
+  expect(await sendTo("https://carrier.example", { fetch: cut })).toEqual({
+    outcome: "unknown",
+    reason: "the carrier's response is not in the expected format",
+  });
 });
 
 it("an answer without end is not read to its end", async () => {
