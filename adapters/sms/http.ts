@@ -23,12 +23,17 @@ export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "ext
   readonly provider?: string;
   /** The channel of its messages, for example `"viber"`. Default: `"sms"`. */
   readonly channel?: Channel;
-  /** A template, or a function of the message, which must do its own escaping. */
+  /**
+   * A template with the placeholders `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`, `{code}`, `{from}`,
+   * `{country}`, `{authentication_uuid}`, `{attempt}`; for receipts `{receipt_url}` and `{reference}`, which the carrier
+   * should echo; for texts outside GSM-7 `{is_unicode}` (1, else 0) and `{coding}` (2, else 0, as in Kannel). They are
+   * percent-encoded in URLs. Or a function of the message, which must do its own escaping.
+   */
   readonly url: Template | ((message: CodeMessage, from: string | undefined) => string);
   /** Default: POST, or GET without `form`, `json` and `body`. */
   readonly method?: "POST" | "PUT" | "GET";
   readonly headers?: Readonly<Record<string, Template>>;
-  /** Form fields. */
+  /** Form fields; templates, as `url`. */
   readonly form?: Readonly<Record<string, Template>>;
   readonly json?: JsonTemplate;
   /** Any other body; the function must do its own escaping. Set its `content-type` in `headers`. */

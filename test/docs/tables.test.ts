@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { placeholders } from "../../adapters/sms/http-template.js";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";
 import { errorCodes } from "../../src/contract/error.js";
@@ -79,6 +80,10 @@ describe("docs/options.md: the table of defaults", () => {
     expect({ ...none, ...noRules }).toStrictEqual(empty);
     expect(lists).toEqual({});
   });
+});
+
+describe("docs/carriers.md: the placeholders of httpSender", () => {
+  it.each(Object.keys(placeholders))("has {%s}", (name) => expect(readPage("docs/carriers.md").text).toMatch(new RegExp(`^\\|.*\`\\{${name}\\}\`.*\\|`, "m")));
 });
 
 describe("docs/api.md: the calls of a verifier", () => {
