@@ -657,6 +657,25 @@ describe("text of strangers", () => {
     expect(leaks).toEqual([]);
   });
 
+  it("the error of a receipt puts no code and no number into a callback or an event, in whatever digits (docs/contract.md#callback-body)", async () => {
+    const source: NonNullable<VerifierOptions["receipts"]>["sources"][number] = {
+      provider: "mine",
+      read: async ({ body }) => ({ receipts: [{ status: "undeliverable", error: Buffer.from(body).toString() }], vouched: false }),
+    };
+    const { port, sender, verifier, events, hook } = await attacked({ receipts: { baseUrl: "https://otp.example", sources: [source] } });
+    await v1(port).create(number, { callback_url: "https://receiver.example/x" });
+    const [message] = sender.messages;
+    const { pathname, search } = new URL((message?.receipt_url ?? "").replace("{provider}", "mine"));
+    const code = message?.code ?? "";
+    const arabic = (text: string) => text.replace(/\d/g, (one) => String.fromCharCode(0x660 + Number(one)));
+    const words = [code, number.slice(1), arabic(code), arabic(number.slice(1))];
+    expect((await ask(port, `${pathname}${search}`, `Invalid: ${words.join(" ")}`)).status).toBe(200);
+    await verifier.flush();
+    const seen = JSON.stringify([events, hook.posted.map(({ body }) => body)]);
+    expect(hook.posted).not.toEqual([]);
+    expect(words.filter((word) => seen.includes(word))).toEqual([]);
+  });
+
   it("the reason of a sender moves no cursor, sets no color and begins no line in the terminal of `phoneproof why` (SECURITY.md#what-the-library-promises)", async () => {
     const folder = await mkdtemp(join(tmpdir(), "attacks-"));
     onTestFinished(() => rm(folder, { recursive: true }));
