@@ -35,9 +35,10 @@ export interface NumberRules {
 /** Tested before the costly parse: "E.164 as `+` and digits" (docs/contract.md#phone-number). */
 export const e164 = /^\+[1-9]\d{1,14}$/;
 
-/** The canonical form of a number in E.164 form, without a trunk prefix after the country code (`+330612345678`). */
+/** The canonical form of a number in E.164 form, without trunk prefixes after the country code (`+330612345678`). */
 export function canonicalNumber(number: string): string {
-  return parsePhoneNumberFromString(number)?.number ?? number;
+  const shorter = parsePhoneNumberFromString(number)?.number ?? number;
+  return shorter.length < number.length ? canonicalNumber(shorter) : shorter;
 }
 
 /**
@@ -55,8 +56,11 @@ export function canonicalPrefix(prefix: string): string | undefined {
 export function phoneNumberOf(input: string, rules: NumberRules): PhoneNumber | undefined {
   if (!e164.test(input)) return undefined;
   const parsed = parsePhoneNumberFromString(input);
-  const number = parsed?.number ?? input;
+  const read = parsed?.number ?? input;
+  // Parsing drops one trunk prefix. Where that leaves a second one, it is no number.
+  const number = read === input ? read : canonicalNumber(read);
   const test = rules.testNumbers.has(number);
+  if (number !== read && !test) return undefined;
   if (parsed === undefined) return test ? { number, lineType: "Unknown", anywhere: false, test } : undefined;
   // Valid numbers have a type, except for kinds that the plan does not name. One costly search finds both.
   const type = parsed.getType();

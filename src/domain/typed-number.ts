@@ -1,7 +1,13 @@
-import { isSupportedCountry, type CountryCode as KnownCountry, parsePhoneNumberFromString, validatePhoneNumberLength } from "libphonenumber-js/max";
+import {
+  isSupportedCountry,
+  type CountryCode as KnownCountry,
+  type PhoneNumber as ParsedNumber,
+  parsePhoneNumberFromString,
+  validatePhoneNumberLength,
+} from "libphonenumber-js/max";
 import { toAsciiDigits } from "../contract/digits.js";
 import type { CountryCode } from "./countries.js";
-import { e164 } from "./phone-number.js";
+import { canonicalNumber, e164 } from "./phone-number.js";
 
 export interface ParsePhoneNumberOptions {
   /**
@@ -69,7 +75,8 @@ export function parsePhoneNumber(input: string, options: ParsePhoneNumberOptions
   const parsed = readings.flatMap(
     ({ text, country: defaultCountry }) => parsePhoneNumberFromString(text, { ...(defaultCountry && { defaultCountry }), extract: false }) ?? [],
   );
-  const found = parsed.find((one) => one.isValid()) ?? (phoneValidation === "possible" ? parsed.find((one) => one.isPossible()) : undefined);
+  const isPossible = (one: ParsedNumber) => one.isPossible() && canonicalNumber(one.number) === one.number;
+  const found = parsed.find((one) => one.isValid()) ?? (phoneValidation === "possible" ? parsed.find(isPossible) : undefined);
   if (found === undefined) return { ok: false, reason: faultOf(readings.at(-1) as Reading) };
   if (!e164.test(found.number)) return { ok: false, reason: "too_long" };
   return { ok: true, phone_number: found.number, ...(found.country !== undefined && { country_code: found.country }) };

@@ -85,3 +85,27 @@ it("the offline answer is that of Google's own port: on at least 500 numbers ove
   expect(unexplained).toEqual([]);
   expect(differ.length / numbers.length, "and they are few").toBeLessThan(0.005);
 });
+
+it.each(["possible", "valid"] as const)(
+  '"%s": with up to four trunk prefixes, what stands for a number is its own canonical form (docs/contract.md#canonical-form)',
+  (validation) => {
+    const read = (number: string) => phoneNumberOf(number, { ...rules, validation })?.number;
+    const ends = { same: 0, changed: 0, refused: 0 };
+    for (const region of google.getSupportedRegions())
+      for (const type of [PhoneNumberType.MOBILE, PhoneNumberType.PREMIUM_RATE]) {
+        const example = google.getExampleNumberForType(region, Number(type));
+        if (example === null) continue;
+        const plain = google.format(example, PhoneNumberFormat.E164);
+        const length = 1 + String(example.getCountryCode()).length;
+        for (const trunks of ["", ...["0", "1", "8"].flatMap((trunk) => [1, 2, 3, 4].map((times) => trunk.repeat(times)))]) {
+          const number = plain.slice(0, length) + trunks + plain.slice(length);
+          const first = read(number);
+          ends[first === undefined ? "refused" : first === number ? "same" : "changed"]++;
+          if (first !== undefined && first !== number) expect(read(first), number).toBe(first);
+        }
+      }
+    expect(ends.changed).toBeGreaterThan(100);
+    expect(ends.refused).toBeGreaterThan(100);
+    expect(ends.same).toBeGreaterThan(300);
+  },
+);
