@@ -46,6 +46,15 @@ export function decideCheck(auth: Authentication, match: Send | undefined, now: 
   return { status: "invalid", next: checksUsedUp(counted, policy) ? withoutCodes(counted) : counted };
 }
 
+/**
+ * Another code under the key of a `valid` check is a guess of the right one: it "also counts as a wrong code, and once
+ * those are used up, the key returns `already_validated`" (docs/contract.md#idempotency).
+ */
+export function withOtherCode(auth: Authentication, policy: Policy): Authentication {
+  const counted = { ...auth, wrongChecks: auth.wrongChecks + 1 };
+  return checksUsedUp(counted, policy) ? { ...counted, checks: auth.checks.filter(({ status }) => status !== "valid") } : counted;
+}
+
 function refusal(auth: Authentication, policy: Policy, now: number): CheckStatus | undefined {
   if (isExpired(auth, now)) return "expired_auth";
   if (auth.validated) return "already_validated";

@@ -8,7 +8,7 @@ import type { Moment } from "../domain/claim.js";
 import type { Account } from "../domain/policy.js";
 import { growthClaims, guessClaim } from "../domain/quota.js";
 import { creditClaims } from "../domain/spam-rules.js";
-import { unknownAuthentication } from "../errors.js";
+import { unknownAuthentication, VerifierError } from "../errors.js";
 import { sendFeedback } from "../messages/feedback.js";
 import { isTestNumber } from "../options/options.js";
 import { toCheckResult } from "./answers.js";
@@ -26,6 +26,8 @@ export interface Verdict {
   readonly attempt?: number | undefined;
 }
 
+const otherCode = "The Idempotency-Key was used before with another code; use a new key for a new check.";
+
 export async function check(context: Context, account: Account, request: CheckRequest, idempotencyKey?: string): Promise<CheckResult> {
   const { after, status } = await checkCode(context, account, request, { idempotencyKey });
   return toCheckResult(after, status, account.policy, context.clock.now());
@@ -42,7 +44,7 @@ export async function checkCode(context: Context, account: Account, request: Che
   const keyed = keyedCheck(context, code, call);
   const deadline = context.newDeadline();
   const attempt = (earns: boolean) =>
-    transact(records, deadline, customer, id, (held): Decided<Verdict> => {
+    transact(records, deadline, customer, id, (held): Decided<Verdict | undefined> => {
       if (held === undefined || !isVerification(held.auth)) throw unknownAuthentication();
       return decide(context, account, held.auth, code, keyed, earns);
     });
@@ -50,6 +52,7 @@ export async function checkCode(context: Context, account: Account, request: Che
   // Two claims have a limit: the number's wrong codes, and its credit once a day.
   const isSpent = first.refused?.refusedBy === 0;
   const { result, refused } = first.refused === undefined || isSpent ? first : await attempt(false);
+  if (result === undefined) throw new VerifierError("bad_request", otherCode);
   const verdict: Verdict = refused === undefined || result.auth === undefined ? result : { status: "rate_limited", auth: result.auth, after: result.auth };
   report(context, account, verdict);
   return verdict;
@@ -57,7 +60,7 @@ export async function checkCode(context: Context, account: Account, request: Che
 
 /**
  * Decides a check on a record, with its claims: the guess, and for a correct code what the verification gives back.
- * `earns`: with credit.
+ * `earns`: with credit. `undefined`: its key was used with another code.
  */
 function decide(
   { keyring, clock, settings }: Context,
@@ -66,9 +69,9 @@ function decide(
   code: string,
   keyed: KeyedCheck | undefined,
   earns: boolean,
-): Decided<Verdict> {
-  const answered = keyed?.answered(auth);
-  if (answered !== undefined) return { result: answered };
+): Decided<Verdict | undefined> {
+  const answered = keyed?.answered(auth, policy);
+  if (answered !== undefined) return answered;
   const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
   const match = keyring.matching(auth.id, code, liveSends(auth, policy));
   const { status, next: checked, proved } = decideCheck(auth, match, moment.now, policy);

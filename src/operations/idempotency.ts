@@ -5,8 +5,9 @@ import type { StartRequest, VerificationOptions } from "../contract/verification
 import type { StoreDeadline } from "../core/deadline.js";
 import { requireNumber } from "../core/records/records.js";
 import { type Authentication, isVoid, type KeyedStart } from "../domain/authentication.js";
+import { checksUsedUp, withOtherCode } from "../domain/check.js";
 import { idInSlot } from "../domain/ids.js";
-import type { Account } from "../domain/policy.js";
+import type { Account, Policy } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import type { Context } from "./context.js";
 
@@ -114,6 +115,11 @@ export function idOfEarlier(auth: Authentication, call: CheckCall): string | und
   return isRepeatable(call) && auth.earlier !== undefined ? idInSlot(auth.id, auth.earlier) : undefined;
 }
 
+interface Answered {
+  readonly result: { readonly status: CheckStatus; readonly after: Authentication } | undefined;
+  readonly next?: Authentication | undefined;
+}
+
 export type KeyedCheck = NonNullable<ReturnType<typeof keyedCheck>>;
 
 /**
@@ -126,21 +132,26 @@ export function keyedCheck({ clock, keyring }: Context, code: string, call: Chec
   if (name === undefined) return undefined;
   const keysFor = (id: string) => keyring.fingerprints(idempotencyKey === undefined ? "check-repeat" : "check-key", `${id}\0${name}`);
   const requestsFor = (id: string) => keyring.fingerprints("check", `${id}\0${code}`);
-  const answeredIn = (auth: Authentication, checks: Authentication["checks"]): { readonly status: CheckStatus; readonly after: Authentication } | undefined => {
-    const keys = keysFor(auth.id);
-    const before = checks.find((check) => keys.includes(check.key));
-    if (before === undefined) return undefined;
-    if (!requestsFor(auth.id).includes(before.request))
-      throw new VerifierError("bad_request", "The Idempotency-Key was used before with another code; use a new key for a new check.");
-    if (before.status === "valid" && number === undefined) requireNumber(auth);
-    return { status: before.status, after: auth };
+  const madeIn = ({ id, checks }: Authentication) => {
+    const keys = keysFor(id);
+    const made = checks.find(({ key }) => keys.includes(key));
+    return made && { ...made, isSame: requestsFor(id).includes(made.request) };
+  };
+  const resultOf = (after: Authentication, { status }: { readonly status: CheckStatus }) => {
+    if (status === "valid" && number === undefined) requireNumber(after);
+    return { status, after };
   };
   return {
-    /** The result that the same key had before. Throws `bad_request` if the code was different. */
-    answered(auth: Authentication) {
+    /** The result that the same key had before; of another code, none: `next` counts it. */
+    answered(auth: Authentication, policy: Policy): Answered | undefined {
       if (!isRepeatable(call)) return undefined;
-      const isRecent = ({ namedAt = Number.POSITIVE_INFINITY }) => clock.now() < namedAt + repeatTime;
-      return answeredIn(auth, auth.checks) ?? (earlier && answeredIn(earlier, earlier.checks.filter(isRecent)));
+      const made = madeIn(auth);
+      if (made?.isSame) return { result: resultOf(auth, made) };
+      if (made !== undefined) return { result: undefined, next: made.status === "valid" ? withOtherCode(auth, policy) : undefined };
+      // In the verification before, another code counts in this one.
+      const before = earlier === undefined || checksUsedUp(auth, policy) ? undefined : madeIn(earlier);
+      const isRecent = clock.now() < (before?.namedAt ?? Number.POSITIVE_INFINITY) + repeatTime;
+      return before?.isSame && isRecent ? { result: resultOf(earlier as Authentication, before) } : undefined;
     },
     /** Adds the result under the key, in the write that counts it. */
     remember(next: Authentication, status: CheckStatus): Authentication {
