@@ -1,3 +1,4 @@
+import { plainLine } from "../domain/message.js";
 import { minute } from "../domain/time.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
@@ -13,18 +14,22 @@ export const consoleLogger: Logger = {
 const keptOrNumber =
   /((?<![\da-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\da-f]))|(?<!\d[ .-]?)(\d{1,3}(?:\.\d{1,3}){3})(?![ .-]?\d)|\d(?:[ .-]?\d){6,}/gi;
 
-/** Removes what may be phone numbers from someone else's text, which often repeats the one it was given. */
+/** Someone else's text as one plain line, without what may be phone numbers: it often repeats the one it was given. */
 export function withoutNumbers(words: string, most = 500): string {
-  return words
-    .slice(0, most)
-    .replace(keptOrNumber, (_, uuid?: string, address?: string) => uuid ?? (address?.split(".").every((part) => Number(part) < 256) ? address : "…"));
+  return plainLine(words.slice(0, most)).replace(
+    keptOrNumber,
+    (_, uuid?: string, address?: string) => uuid ?? (address?.split(".").every((part) => Number(part) < 256) ? address : "…"),
+  );
 }
 
 /** For the log: an error with its stack and causes, but without numbers. `causes`: how many are shown. */
 export function stackOf(error: unknown, causes = 3): string {
   try {
     const { stack, cause } = (error ?? {}) as Partial<Error>;
-    const own = withoutNumbers(String(stack ?? error), 2_000);
+    const lines = String(stack ?? error)
+      .slice(0, 2_000)
+      .split("\n");
+    const own = lines.map((line) => withoutNumbers(line, 2_000)).join("\n");
     return cause === undefined || causes === 0 ? own : `${own}\ncaused by: ${stackOf(cause, causes - 1)}`;
   } catch {
     return "an error that cannot be read";

@@ -1,4 +1,5 @@
 import type { DeviceType } from "../contract/authentication.js";
+import { toAsciiDigits } from "../contract/digits.js";
 import { countryCodes, countryMeant } from "./countries.js";
 import { segmentsOf } from "./gsm.js";
 import { sameTag, spokenTags, wantedTags } from "./languages.js";
@@ -203,8 +204,13 @@ export function withoutCode(response: string, { code, text }: { readonly code: s
   return codes.reduce((hidden, one) => hidden.replace(spelled(one), "******"), response);
 }
 
+/** Someone else's text as one plain line: digits of every script as ASCII, and spaces for what controls a terminal. */
+export function plainLine(text: string): string {
+  return toAsciiDigits(text).replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}]+/gu, " ");
+}
+
 /** Hides the code and the number in a carrier's response. The last six digits are the same in all forms of a number. */
 export function withoutCodeAndNumber(response: string, message: { readonly code: string; readonly text: string; readonly to: string }): string {
   const last = message.to.slice(1).slice(-6);
-  return withoutCode(response, message).replace(spelled(last), `****${last.slice(-2)}`);
+  return withoutCode(plainLine(response), message).replace(spelled(last), `****${last.slice(-2)}`);
 }

@@ -3,6 +3,7 @@ import { getOrPut } from "../core/collections.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import { update } from "../core/records/transact.js";
 import { type Authentication, sendOf } from "../domain/authentication.js";
+import { plainLine } from "../domain/message.js";
 import { withoutFallback } from "../domain/retry.js";
 import { settleReceipt } from "../domain/send.js";
 import { VerifierError } from "../errors.js";
@@ -91,9 +92,11 @@ export function parseReceipt(receipt: unknown): Receipt | string {
     status: known,
     ...(typeof at === "number" && { at }),
     ...(unreachable === true && { unreachable }),
-    ...(typeof error === "string" && error !== "" && { error: /^\d{1,6}$/.test(error) ? error : error.slice(0, 200).replace(/\d(?:[ .-]?\d){5,}/g, "…") }),
+    ...(typeof error === "string" && error !== "" && { error: /^\d{1,6}$/.test(error) ? error : withoutDigits(error.slice(0, 200)) }),
   };
 }
+
+const withoutDigits = (error: string) => plainLine(error).replace(/\d(?:[ .-]?\d){5,}/g, "…");
 
 /**
  * Settles one receipt of a message. `unvouched`: the provider, if only our reference authenticates it. Rejects with
