@@ -126,6 +126,34 @@ describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
     expect(await errorCode(check(authentication_uuid, box.code(), { idempotencyKey: "k" }))).toBe("bad_request");
   });
 
+  it.each([0, 4])(
+    "other codes under the key of a `valid` check are wrong codes, and used up, the key returns `already_validated`: after %i",
+    async (before) => {
+      const { create, check, wrong, box, verifier, customer } = setUp();
+      const { authentication_uuid } = await create();
+      const wrongCodes = async () => (await verifier.explain({ customer_uuid: customer, authentication_uuid }))?.wrong_codes;
+      for (let guess = 0; guess < before; guess++) await check(authentication_uuid, wrong());
+      const again = async (code: string) => check(authentication_uuid, code, { idempotencyKey: "k" });
+      expect((await again(box.code())).status).toBe("valid");
+      for (let guess = before; guess < 5; guess++) {
+        expect((await again(box.code())).status).toBe("valid");
+        expect(await errorCode(again(wrong()))).toBe("bad_request");
+      }
+      for (const code of [box.code(), wrong()]) expect((await again(code)).status).toBe("already_validated");
+      expect(await wrongCodes()).toBe(5);
+    },
+  );
+
+  it("of a thousand other codes at once under the key of a `valid` check, as many as the checks allow are counted", async () => {
+    const { create, check, wrong, box, verifier, customer } = setUp();
+    const { authentication_uuid } = await create();
+    await check(authentication_uuid, box.code(), { idempotencyKey: "k" });
+    const codes = Array.from({ length: 1_000 }, () => errorCode(check(authentication_uuid, wrong(), { idempotencyKey: "k" })));
+    expect((await Promise.all(codes)).filter((code) => code === "bad_request")).toHaveLength(5);
+    expect((await check(authentication_uuid, box.code(), { idempotencyKey: "k" })).status).toBe("already_validated");
+    expect((await verifier.explain({ customer_uuid: customer, authentication_uuid }))?.wrong_codes).toBe(5);
+  });
+
   it("over HTTP the header carries it", async () => {
     const { http, customer, box } = setUp();
     const body = { customer_uuid: customer, phone_number: numberOf(1) };
