@@ -13,6 +13,7 @@ const ports: ReadonlySet<string> = new Set(["", "443", "8443"]);
  */
 export function callbackUrlError(url: string, allowOrigins: readonly string[]): string | undefined {
   if (url.length > 2048) return "must be at most 2048 characters";
+  if (/[\p{Cc}\\]/u.test(url)) return "must not contain control characters or backslashes";
   if (!URL.canParse(url)) return "must be an absolute https URL";
   const { protocol, username, password, hash, hostname, port, origin } = new URL(url);
   if (username !== "" || password !== "") return "must not carry credentials";
