@@ -42,7 +42,8 @@ export function onlyOptions<Options>(
 ): void {
   if (options === undefined) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
   const names = Object.keys(known);
-  if (typeof options !== "object" || options === null)
+  // A promise and a Map have no names: nothing of them would be read.
+  if (typeof options !== "object" || options === null || Object.prototype.toString.call(options) !== "[object Object]")
     throw new TypeError(`${owner}: ${path === undefined ? "its options" : `option ${path}`} must be an object with any of these: ${names.join(", ")}.`);
   for (const name of Object.keys(options))
     if (!names.includes(name)) {

@@ -4,7 +4,9 @@ import { checkedBy } from "./option-errors.js";
 
 // What schemas are made of. All are functions: importing the library must not pay for schemas.
 
-export const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape, error = "must be an object") => z.strictObject(shape, error);
+export const object = <Shape extends z.core.$ZodLooseShape>(shape: Shape, error = "must be an object") => plain(z.strictObject(shape, error));
+/** The same, and all of it may be left out. */
+export const partial = <Shape extends z.core.$ZodLooseShape>(shape: Shape) => plain(z.strictObject(shape, "must be an object").partial());
 export const text = () => z.string("must be a string");
 export const checkedText = (errorOf: (value: string) => string | undefined) => text().superRefine(checkedBy(errorOf));
 export const flag = () => z.boolean("must be true or false");
@@ -35,6 +37,23 @@ function intervalError(given: number): string | undefined {
 
 export function unlessMilliseconds(given: number): string {
   return `say ${given / 1000} if you meant milliseconds`;
+}
+
+/** Zod reads any object, and finds none of its fields in a promise or a Map. */
+export function plain<Out, In>(schema: z.ZodType<Out, In>) {
+  const error = ({ input }: { readonly input?: unknown }) => {
+    const kind = kindOf(input);
+    return kind === "Promise" ? "is a promise: await it first" : `is a ${kind}: make it a plain object, { name: value, … }`;
+  };
+  return z.custom<In>((value) => kindOf(value) === undefined, { error }).pipe(schema);
+}
+
+/** What an object is that is not one of names and values: `"Promise"`, `"Map"`. Instances of classes have names and values. */
+function kindOf(value: unknown): string | undefined {
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
+  if ("then" in value && typeof value.then === "function") return "Promise";
+  const kind = Object.prototype.toString.call(value).slice("[object ".length, -1);
+  return kind === "Object" || kind === "Module" ? undefined : kind;
 }
 
 /** The application's own object, passed on unchanged. */

@@ -40,12 +40,12 @@ function meantBy(schema: z.ZodType, path: readonly PropertyKey[]): string | unde
 
 /** The names of all options of a schema, each with those it is in. */
 function* pathsIn(schema: z.core.$ZodType, place: readonly string[] = []): Generator<readonly string[]> {
-  const { shape = {}, innerType, in: input, element, options = [] } = schema._zod.def as Partial<Inner>;
+  const { shape = {}, innerType, in: input, out, element, options = [] } = schema._zod.def as Partial<Inner>;
   for (const [name, inner] of Object.entries(shape)) {
     yield [...place, name];
     yield* pathsIn(inner, [...place, name]);
   }
-  for (const inner of [innerType, input, element, ...options]) if (inner !== undefined) yield* pathsIn(inner, place);
+  for (const inner of [innerType, input, out, element, ...options]) if (inner !== undefined) yield* pathsIn(inner, place);
 }
 
 /** What schemas of zod are made of. */
@@ -53,6 +53,7 @@ interface Inner {
   readonly shape: Readonly<Record<string, z.core.$ZodType>>;
   readonly innerType: z.core.$ZodType;
   readonly in: z.core.$ZodType;
+  readonly out: z.core.$ZodType;
   readonly element: z.core.$ZodType;
   readonly options: readonly z.core.$ZodType[];
 }

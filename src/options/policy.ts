@@ -1,13 +1,13 @@
 import * as z from "zod";
 import type { PolicyOverride } from "../domain/policy.js";
-import { above0, flag, number, object, seconds, secondsOrNone, secondsUpTo, unlessMilliseconds, whole, wholeIn } from "./fields.js";
+import { above0, flag, number, object, partial, seconds, secondsOrNone, secondsUpTo, unlessMilliseconds, whole, wholeIn } from "./fields.js";
 import { checkedBy } from "./option-errors.js";
 
 const billion = "must be at most a thousand million";
 
 /** What `policy` changes of the default policy. */
 export function policySchema() {
-  return object({
+  return partial({
     codeLength: wholeIn(4, 10),
     lifetime: seconds(),
     longLifetime: flag(),
@@ -19,7 +19,7 @@ export function policySchema() {
     maxGuessOdds: above0(1, "must be at most 1"),
     limits: limitsSchema(),
     spam: spamSchema(),
-  }).partial() satisfies z.ZodType<PolicyOverride>;
+  }) satisfies z.ZodType<PolicyOverride>;
 }
 
 function limitsSchema() {
@@ -30,7 +30,7 @@ function limitsSchema() {
   const ceilings = z
     .array(ceiling, 'must be a list of { amount, per }, with per "hour" or "day"')
     .refine((list) => isOnce(list.map(({ per }) => per)), 'must hold at most one ceiling per "hour" and one per "day"');
-  return object({
+  return partial({
     perNumber: caps.min(1, "must hold at least one cap: limits per number cannot be switched off"),
     perDevice: caps,
     numbersPerDevice: capsOnNumbers,
@@ -41,7 +41,7 @@ function limitsSchema() {
     spend: ceilings,
     callsPerNumber: caps,
     callSpend: ceilings,
-  }).partial();
+  });
 }
 
 const isOnce = (values: readonly unknown[]) => new Set(values).size === values.length;
@@ -70,15 +70,15 @@ function spamSchema() {
   const allowance = number(0, 1e9, "must be 0 or more", billion);
   const seeds = z.tuple([allowance, allowance, allowance], "must be three numbers: for ranges of 10,000, 100,000 and a million");
   const credit = { mode, seed: allowance, perVerified: earned() };
-  return object({
-    range: object({ mode, seeds, perVerified: earned(), provenAt: allowance }).partial(),
-    crowd: object({ mode, messages: allowance, share: number(0, 1, "must be 0 to 1") }).partial(),
-    country: object({ ...credit, provenAt: allowance }).partial(),
-    newCountries: object({ ...credit, provenAt: allowance }).partial(),
-    address: object(credit).partial(),
-    calls: object(credit).partial(),
-    strangeNetwork: object({ mode, base: allowance, factor: allowance }).partial(),
-    signals: object({ mode }).partial(),
-    trust: object({ open: allowance }).partial(),
-  }).partial();
+  return partial({
+    range: partial({ mode, seeds, perVerified: earned(), provenAt: allowance }),
+    crowd: partial({ mode, messages: allowance, share: number(0, 1, "must be 0 to 1") }),
+    country: partial({ ...credit, provenAt: allowance }),
+    newCountries: partial({ ...credit, provenAt: allowance }),
+    address: partial(credit),
+    calls: partial(credit),
+    strangeNetwork: partial({ mode, base: allowance, factor: allowance }),
+    signals: partial({ mode }),
+    trust: partial({ open: allowance }),
+  });
 }

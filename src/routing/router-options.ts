@@ -2,6 +2,7 @@ import * as z from "zod";
 import { systemClock } from "../core/clocks.js";
 import { consoleLogger } from "../core/loggers.js";
 import { type CountryCode, countryError, countryKeyError } from "../domain/countries.js";
+import { object } from "../options/fields.js";
 import { checkedBy, optionErrors, plainWords } from "../options/option-errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
@@ -152,7 +153,7 @@ const share = above0.max(1, "must be at most 1");
 const country = z.string("must be a string").superRefine(checkedBy(countryError));
 const countryOrDefault = z.string().superRefine(checkedBy(countryKeyError));
 
-const RouteSchema = z.strictObject(
+const RouteSchema = object(
   {
     name: z.string("must be a string").regex(/^[\w.:-]{1,64}$/, "must be 1 to 64 letters, digits, dots, colons, hyphens or underscores"),
     sender: methods<SmsSender>("an SMS sender", ["send"]),
@@ -180,7 +181,7 @@ const RouteSchema = z.strictObject(
 const reasons = ["unreachable", "undeliverable", "silent"] as const satisfies readonly FallbackReason[];
 const fromTo = (least: number, most: number) => `must be ${least} to ${most}`;
 
-const FallbackSchema = z.strictObject(
+const FallbackSchema = object(
   {
     after: z
       .number("must be a number of seconds")
@@ -198,55 +199,49 @@ const FallbackSchema = z.strictObject(
   "must be { after, on, most }",
 );
 
-const HealthSchema = z
-  .strictObject({
-    window: seconds.prefault(3600),
-    settle: seconds.prefault(60),
-    slowAfter: seconds.prefault(2),
-    minSample: wholeNumber.default(20),
-    tolerance: z
-      .strictObject({ conversion: share.default(0.05), handOver: share.default(0.3), receipts: share.default(0.3), latency: share.default(0.5) })
-      .prefault({}),
-    probeAfter: seconds.prefault(60),
-    probeShare: share.default(0.05),
-    probes: wholeNumber.default(20),
-  })
-  .superRefine(({ window, settle }, ctx) => {
-    if (settle * 2 <= window) return;
-    const message = `is ${settle / 1000} and must be at most half of health.window, which is ${window / 1000}: make the window longer`;
-    ctx.addIssue({ code: "custom", path: ["settle"], message });
-  });
+const HealthSchema = object({
+  window: seconds.prefault(3600),
+  settle: seconds.prefault(60),
+  slowAfter: seconds.prefault(2),
+  minSample: wholeNumber.default(20),
+  tolerance: object({ conversion: share.default(0.05), handOver: share.default(0.3), receipts: share.default(0.3), latency: share.default(0.5) }).prefault({}),
+  probeAfter: seconds.prefault(60),
+  probeShare: share.default(0.05),
+  probes: wholeNumber.default(20),
+}).superRefine(({ window, settle }, ctx) => {
+  if (settle * 2 <= window) return;
+  const message = `is ${settle / 1000} and must be at most half of health.window, which is ${window / 1000}: make the window longer`;
+  ctx.addIssue({ code: "custom", path: ["settle"], message });
+});
 
-const RouterSchema = z
-  .strictObject(
-    {
-      routes: z.array(RouteSchema, "must be a list of { name, sender, … }").min(1, "must hold at least one route"),
-      network: z
-        .union([z.literal("lookup"), fn<(to: string) => Network | undefined>("")], 'must be "lookup", or a function from a number to { mcc?, mnc? }')
-        .optional(),
-      cheapestFirst: bool.default(false),
-      failover: z.strictObject({ afterUnknown: bool.default(false), maxRoutes: wholeNumber.default(3) }).prefault({}),
-      fallback: FallbackSchema.optional(),
-      health: HealthSchema.prefault({}),
-      store: methods<Store>("a store, for example redisStore({ client })", ["tally"]).optional(),
-      logger: methods<Logger>("a logger", ["info", "warn", "error"]).default(() => consoleLogger),
-      clock: methods<Clock>("a clock", ["now", "after"]).default(systemClock),
-      random: fn<() => number>("a function that returns numbers from 0 up to, not including, 1").default(() => Math.random),
-    },
-    "must be { routes, … }",
-  )
-  .superRefine(({ routes, network, fallback }, ctx) => {
-    for (const [path, message] of fallback === undefined ? [] : fallbackErrors(routes, fallback)) ctx.addIssue({ code: "custom", path: [...path], message });
-    for (const [index, { name, networks, sender, lines }] of routes.entries()) {
-      const first = routes.findIndex((other) => other.name === name);
-      const problem = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
-      if (first < index) problem("name", `is "${name}", as is routes.${first}.name: give each route its own name`);
-      if (lines !== undefined && sender.channel !== "voice") problem("lines", "is for routes that call: leave it out");
-      if (networks !== undefined && network === undefined) {
-        problem("networks", "needs the option network, 'lookup' or a function that returns a number's { mcc, mnc }: without it the route would take no number");
-      }
+const RouterSchema = object(
+  {
+    routes: z.array(RouteSchema, "must be a list of { name, sender, … }").min(1, "must hold at least one route"),
+    network: z
+      .union([z.literal("lookup"), fn<(to: string) => Network | undefined>("")], 'must be "lookup", or a function from a number to { mcc?, mnc? }')
+      .optional(),
+    cheapestFirst: bool.default(false),
+    failover: object({ afterUnknown: bool.default(false), maxRoutes: wholeNumber.default(3) }).prefault({}),
+    fallback: FallbackSchema.optional(),
+    health: HealthSchema.prefault({}),
+    store: methods<Store>("a store, for example redisStore({ client })", ["tally"]).optional(),
+    logger: methods<Logger>("a logger", ["info", "warn", "error"]).default(() => consoleLogger),
+    clock: methods<Clock>("a clock", ["now", "after"]).default(systemClock),
+    random: fn<() => number>("a function that returns numbers from 0 up to, not including, 1").default(() => Math.random),
+  },
+  "must be { routes, … }",
+).superRefine(({ routes, network, fallback }, ctx) => {
+  for (const [path, message] of fallback === undefined ? [] : fallbackErrors(routes, fallback)) ctx.addIssue({ code: "custom", path: [...path], message });
+  for (const [index, { name, networks, sender, lines }] of routes.entries()) {
+    const first = routes.findIndex((other) => other.name === name);
+    const problem = (field: string, message: string) => ctx.addIssue({ code: "custom", path: ["routes", index, field], message });
+    if (first < index) problem("name", `is "${name}", as is routes.${first}.name: give each route its own name`);
+    if (lines !== undefined && sender.channel !== "voice") problem("lines", "is for routes that call: leave it out");
+    if (networks !== undefined && network === undefined) {
+      problem("networks", "needs the option network, 'lookup' or a function that returns a number's { mcc, mnc }: without it the route would take no number");
     }
-  });
+  }
+});
 
 /** Why no one could carry out a fallback (docs/contract.md#fallback). */
 function fallbackErrors(routes: readonly z.output<typeof RouteSchema>[], { on }: z.output<typeof FallbackSchema>): (readonly [readonly string[], string])[] {

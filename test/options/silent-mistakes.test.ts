@@ -25,8 +25,22 @@ const receipts = (more: object = {}) => ({ receipts: { baseUrl: "https://otp.exa
 
 describe("options that look right and are not", () => {
   it.each<[object, string]>([
+    [{ failover: Promise.resolve({}) }, "router: failover is a promise: await it first"],
+    [{ health: new Map() }, "router: health is a Map: make it a plain object"],
+    [{ health: { tolerance: Promise.resolve({}) } }, "router: health.tolerance is a promise"],
+    [{ routes: [Promise.resolve({})] }, "router: routes.0 is a promise"],
+  ])("of the router: %o", (more, message) => {
+    const sender = { send: async () => ({ outcome: "accepted" as const }) };
+    expect(() => router({ routes: [{ name: "a", sender }], ...more })).toThrow(message);
+  });
+
+  it.each<[object, string]>([
     [{ countries: ["FR", "UK"] }, 'countries.1 must be an ISO 3166-1 alpha-2 code in capitals, for example "FR": for "UK" say "GB"'],
     [{ countries: ["EN"] }, 'for "EN" say "GB"'],
+    [{ policy: Promise.resolve({ codeLength: 8 }) }, "policy is a promise: await it first"],
+    [{ policy: { limits: new Map() } }, "policy.limits is a Map: make it a plain object"],
+    [{ lists: Promise.resolve({}) }, "lists is a promise: await it first"],
+    [{ callbacks: new Set() }, "callbacks is a Set"],
     [{ countries: ["EL"] }, 'for "EL" say "GR"'],
     [{ countries: ["USA"] }, 'for "USA" say "US"'],
     [{ countries: ["FRA"] }, 'for "FRA" say "FR"'],

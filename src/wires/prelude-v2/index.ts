@@ -7,7 +7,7 @@ import type { StartResult, VerificationOptions } from "../../contract/verificati
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpResponse } from "../../http/message.js";
-import { requireVerifier } from "../../options/fields.js";
+import { object, requireVerifier } from "../../options/fields.js";
 import { parse as parseOptions } from "../../options/option-errors.js";
 import { answer, type WireCall, wireHandler } from "../kit/wire.js";
 import { refusal, tooMany, translated, unknownPath } from "./errors.js";
@@ -26,7 +26,7 @@ export interface PreludeV2Options {
   readonly ambiguousLineType?: "mobile" | "unknown" | undefined;
 }
 
-const Options = z.strictObject({ ambiguousLineType: z.enum(["mobile", "unknown"], 'must be "mobile" or "unknown"').default("mobile") });
+const Options = object({ ambiguousLineType: z.enum(["mobile", "unknown"], 'must be "mobile" or "unknown"').default("mobile") });
 
 /**
  * Makes the handler of the Prelude Verify v2 API, for its SDKs and clients: `app.use(expressHandlers([verifier,

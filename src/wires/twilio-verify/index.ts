@@ -4,7 +4,7 @@ import type { StartResult, VerificationOptions, VerificationResult } from "../..
 import type { Verifier } from "../../create-verifier.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpRequest } from "../../http/message.js";
-import { requireVerifier } from "../../options/fields.js";
+import { object, requireVerifier } from "../../options/fields.js";
 import { parse as parseOptions } from "../../options/option-errors.js";
 import { answer, type WireCall, type WireRoute, wireHandler } from "../kit/wire.js";
 import { checksUsedUp, errorBody, forNumber, fraudulent, invalidParameter, missingTarget, notFound, notYet, sendsUsedUp, translated } from "./errors.js";
@@ -31,7 +31,7 @@ export interface TwilioVerifyOptions {
 
 const length = "must be a whole number from 4 to 10";
 
-const Options = z.strictObject({
+const Options = object({
   autoChannel: z.enum(["sms", "rejected"], 'must be "sms" or "rejected"').default("rejected"),
   baseUrl: z
     .string("must be an address such as https://otp.example.com")
