@@ -1,5 +1,6 @@
 import { withTimeout } from "../core/deadline.js";
 import { withoutNumbers } from "../core/loggers.js";
+import { isCountryCode } from "../domain/countries.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListMatch } from "../domain/lists.js";
 import type { Account } from "../domain/policy.js";
@@ -73,7 +74,7 @@ export function withListed(own: readonly Decision[], { block }: ListMatch, now: 
   return [...own, { at: now, rule: "blockList", mode: "enforce", reason: `the ${block.kind} is on the block list${entry && `:${entry}`}` }];
 }
 
-/** The resolver's information about the address; `undefined` without a resolver, or if it fails or times out. */
+/** The resolver's information about the address; `undefined` without a resolver, or if it fails, times out or names no country. */
 export async function askIpInfo(parts: Access, { policy }: Account, ip: string | undefined): Promise<IpInfo | undefined> {
   const { ipInfo } = parts.settings;
   if (ipInfo === undefined || ip === undefined || policy.spam.signals.mode === "off") return undefined;
@@ -81,6 +82,7 @@ export async function askIpInfo(parts: Access, { policy }: Account, ip: string |
     const known: unknown = await withTimeout(parts.clock, ruleTimeout, () => ipInfo(ip));
     if (typeof known !== "object" || known === null) return undefined;
     const { country, kind } = known as { country?: unknown; kind?: unknown };
+    if (typeof country === "string" && !isCountryCode(country)) throw new Error("ipInfo: country is not an ISO 3166-1 alpha-2 code in capitals.");
     return { ...(typeof country === "string" && { country }), ...(typeof kind === "string" && { kind }) };
   } catch (err) {
     letThrough(parts, "ipInfo", err);
