@@ -4,6 +4,7 @@ import { isHttp } from "../domain/callback-url.js";
 import { countryError } from "../domain/countries.js";
 import { type ListIndex, type ListQuestion, readList } from "../domain/lists.js";
 import { type MessageTemplate, type MessageText, markError } from "../domain/message.js";
+import { canonicalNumber } from "../domain/phone-number.js";
 import { defaultPolicy, defined, withOverride } from "../domain/policy.js";
 import { isCellRule, type SpamRule } from "../domain/spam.js";
 import { parsePrice } from "../domain/spend.js";
@@ -140,7 +141,20 @@ function testNumbersSchema() {
   const code = text().regex(/^\d{4,10}$/, "must be 4 to 10 digits");
   const outcome = z.enum(["accepted", "rejected", "undeliverable", "slow"], 'must be "accepted", "rejected", "undeliverable" or "slow"');
   const unsent = object({ number: e164, code: code.optional(), outcome: outcome.optional() });
-  return z.array(z.union([e164, unsent], "must be a number in E.164 form, or { number, code?, outcome? }"), "must be a list of numbers").default([]);
+  return z
+    .array(z.union([e164, unsent], "must be a number in E.164 form, or { number, code?, outcome? }"), "must be a list of numbers")
+    .default([])
+    .superRefine((entries, { addIssue }) => {
+      const seen = new Map<string, { readonly at: number; readonly treatment: string }>();
+      for (const [at, entry] of entries.entries()) {
+        const { number, code, outcome = "accepted" } = typeof entry === "string" ? { number: entry, outcome: "sent" } : entry;
+        const [canonical, treatment] = [canonicalNumber(number), `${code} ${outcome}`];
+        const first = seen.get(canonical) ?? { at, treatment };
+        seen.set(canonical, first);
+        const message = `is the number of testNumbers.${first.at} with another code or outcome: remove one of them`;
+        if (first.treatment !== treatment) addIssue({ code: "custom", path: [at], message });
+      }
+    });
 }
 
 /** `depth`: how much of an entry's path the option itself does not have. */
