@@ -301,12 +301,13 @@ function stores(): Map<string, MemoryStore> {
  * loads the library twice, and use the first call's clock.
  *
  * @throws Error if that store exists with another `maxRecords`, or without a name in a Next.js server, whose bundles
- * would each get a separate store.
+ * would each get a separate store. TypeError if `now` is not a function.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   onlyOptions("memoryStore", options, { name: true, maxRecords: true, now: true });
   const { name, maxRecords = 100_000, now = () => performance.now() } = options;
   if (!Number.isInteger(maxRecords) || maxRecords < 1) throw new Error(`memoryStore: maxRecords must be an integer of 1 or more, got ${String(maxRecords)}.`);
+  if (typeof now !== "function") throw new TypeError("memoryStore: now must be a function that returns milliseconds: of a clock, () => clock.now()");
   if (name === undefined) {
     // The Next.js bundler replaces this exact expression with its runtime.
     const isInNext = typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
