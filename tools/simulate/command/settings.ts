@@ -114,12 +114,20 @@ function variantsOf(named: string, shadow: boolean, without: readonly string[]):
 function policyFile(path: string): string {
   if (!existsSync(path)) throw new TypeError(`--policy: ${path} does not exist`);
   if (extname(path) !== ".json") return resolve(path);
+  let policy: unknown;
   try {
-    JSON.parse(readFileSync(path, "utf8"));
+    policy = readJson(path);
   } catch (error) {
     throw new TypeError(`--policy: ${path} is not valid JSON: ${(error as Error).message}`);
   }
+  if (typeof policy !== "object" || policy === null || Array.isArray(policy))
+    throw new TypeError(`--policy: ${path} must contain an object, for example { "codeLength": 6 }`);
   return resolve(path);
+}
+
+/** Without a byte order mark, which editors on Windows write. */
+export function readJson(path: string): unknown {
+  return JSON.parse(readFileSync(path, "utf8").replace(/^\uFEFF/, ""));
 }
 
 function pageFile(path: string): string {

@@ -1,11 +1,12 @@
 /** Child process of `npm run simulate`: plays one scenario at a time. */
 
-import { readFile } from "node:fs/promises";
 import { extname } from "node:path";
 import { pathToFileURL } from "node:url";
 import { answerCalls } from "../../../bench/processes.js";
+import { requireObject } from "../read-scenario.js";
 import type { Scenario } from "../scenario.js";
 import { type SimulationOptions, simulate } from "../simulate.js";
+import { readJson } from "./settings.js";
 
 /** The scenario to play, and the options to play it with. */
 export interface Play {
@@ -24,7 +25,7 @@ answerCalls({
     done = 0;
     const options = file === undefined ? {} : await read(file);
     const spam = { ...options.policy?.spam, ...policy?.spam };
-    return simulate({ ...options, policy: { ...options.policy, spam } }, scenario, {
+    return simulate(policy?.spam === undefined ? options : { ...options, policy: { ...options.policy, spam } }, scenario, {
       seed,
       onProgress(share) {
         done = share;
@@ -39,6 +40,9 @@ answerCalls({
  * `createVerifier`.
  */
 async function read(file: string): Promise<SimulationOptions> {
-  if (extname(file) === ".json") return { policy: JSON.parse(await readFile(file, "utf8")) };
-  return ((await import(pathToFileURL(file).href)) as { default: SimulationOptions }).default;
+  if (extname(file) === ".json") return { policy: readJson(file) as SimulationOptions["policy"] };
+  const module: { readonly default?: SimulationOptions } = await import(pathToFileURL(file).href);
+  if (!("default" in module)) throw new TypeError(`--policy: ${file} has no default export: export default { policy: { … } }`);
+  requireObject(`the default export of ${file}`, module.default);
+  return module.default as SimulationOptions;
 }
