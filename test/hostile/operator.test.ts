@@ -94,23 +94,27 @@ describe("fraud against default options", () => {
     ]);
   });
 
-  it("opens a range filled by verified messages when the attacked numbers are unlocked (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
-    // "25 messages to it, verified or not"; the way out: "the safe list; `unlock` of the attacked numbers".
-    const { verifier, status, visit } = service();
+  it("opens a range filled by verified messages by time, not by unlocking its numbers (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
+    // "25 messages to it, verified or not | 24 to 36 hours | … `unlock` takes back only messages that were not verified".
+    const { clock, verifier, status, visit } = service();
     await each(25, (index) => visit(near(index), { ip: address(index) }));
     expect(await status(near(100), { ip: address(100) })).toBe("spam_detected");
     for (let index = 0; index < 25; index++) expect((await verifier.unlock({ phone_number: near(index) })).unlocked).toBe(true);
+    expect(await status(near(100), { ip: address(100) })).toBe("spam_detected");
+    clock.advance(36 * hour + minute);
     expect(await status(near(100), { ip: address(100) })).toBe("pending");
   });
 
-  it("locks one number out by five messages for ten minutes only (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
-    // "one number | 5 messages in 10 minutes, or 10 in 24 hours | 10 minutes, or 24 hours".
-    const { clock, status, create } = service();
+  it("locks one number out by five messages for ten minutes, and as a new number of a full range for longer (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
+    // "one number | … | 10 minutes, or 24 hours. Five unverified messages to a new number also fill its range: 24 to 36 hours".
+    const { clock, verifier, status, create } = service();
     expect(tally(await each(5, (index) => status(number, { ip: address(index) })))).toEqual({ pending: 5 });
     const refused = (await create(number, { ip: address(9) })) as { status: string; retry_after?: number };
     expect(refused).toMatchObject({ status: "rate_limited", retry_after: 610 });
     clock.advance((refused.retry_after ?? 0) * 1000);
-    expect(await status(number, { ip: address(10) })).toBe("pending");
+    expect(await status(number, { ip: address(10) })).toBe("spam_detected");
+    await verifier.unlock({ phone_number: number });
+    expect(await status(number, { ip: address(11) })).toBe("pending");
   });
 
   it("lets a trusted number past a full range and a full address while it has fewer than three open (docs/contract.md#trust)", async () => {
@@ -151,13 +155,15 @@ describe("fraud against default options", () => {
     expect((await other.unlock({ phone_number: number })).unlocked).toBe(false);
   });
 
-  it("lets an erased number receive a code again by unlock (docs/privacy.md#unlock)", async () => {
-    // "`unlock` lets the number receive a code again … It resets … its open messages in the cells of the spam rules."
+  it("lifts the caps of an erased number by unlock, while its messages stay counted in its range (docs/privacy.md#unlock)", async () => {
+    // "Verified messages stay counted, and so do all messages of an erased number".
     const { clock, verifier, status } = service();
     await each(5, () => status(number));
     await verifier.erase({ phone_number: number });
     clock.advance(hour);
     expect((await verifier.unlock({ phone_number: number })).unlocked).toBe(true);
+    expect(await status(number)).toBe("spam_detected");
+    clock.advance(36 * hour + minute);
     expect(await status(number)).toBe("pending");
   });
 
