@@ -6,6 +6,7 @@ import { quickForm, quickIds } from "../../tools/simulate/command/quick.js";
 import { progressText } from "../../tools/simulate/command/screen.js";
 import { help, readSettings, type Settings } from "../../tools/simulate/command/settings.js";
 import { headLine, legendLines, rowOf, textLine } from "../../tools/simulate/command/table.js";
+import { requireScenario } from "../../tools/simulate/read-scenario.js";
 import { type Scenario, scenarios } from "../../tools/simulate/scenario.js";
 import { simulate } from "../../tools/simulate/simulate.js";
 
@@ -67,13 +68,40 @@ describe("arguments", () => {
 
   test("a policy that is not JSON is rejected, any other becomes an absolute path", () => {
     expect(() => read("--policy", newFile("policy.json", "{"))).toThrow(/policy\.json is not valid JSON: /);
-    const file = newFile("policy.json", '{ "codeLength": 6 }');
+    for (const none of ["[]", "null", "6"]) expect(() => read("--policy", newFile("policy.json", none))).toThrow(/policy\.json must contain an object/);
+    const file = newFile("policy.json", '\ufeff{ "codeLength": 6 }');
     expect(read("--policy", file)).toMatchObject({ file, variants: [{ title: file }] });
   });
 
   test("the help lists every scenario", () => {
     expect(readSettings(["--help", "--volume", "none"])).toBe("help");
     for (const id of Object.keys(scenarios)) expect(help).toContain(`\n  ${id} `);
+  });
+});
+
+describe("scenarios", () => {
+  test("can all be played, in their quick form and with few visits too", () => {
+    for (const scenario of Object.values(scenarios) as Scenario[])
+      for (const one of [scenario, quickForm(scenario), quickForm({ ...scenario, visitsPerDay: 1 })]) expect(() => requireScenario(one)).not.toThrow();
+  });
+
+  test.each([
+    [{ visitPerDay: 800 }, "visitPerDay is not an option: did you mean visitsPerDay?"],
+    [{ visitsPerDay: undefined }, "visitsPerDay must be a number"],
+    [{ hours: -1 }, "hours must be 0 to 2400"],
+    [{ strain: { kind: "flood" } }, "strain.kind must be one of: rush, launch, "],
+    [{ strain: { kind: "outage" } }, "strain.hours must be a number"],
+    [{ attack: { ...scenarios.ranges.attack, numbers: { kind: "ranges", country: "UZ", ranges: 1e9 } } }, "attack.numbers.ranges must be 1 to 100000"],
+    [{ attack: { ...scenarios.ranges.attack, from: "datacenter" } }, "attack.from must be "],
+    [{ goal: { refuse: 0.1 } }, "goal.refuse is not an option: did you mean refused?"],
+  ])("%j is rejected", (changed, message) => {
+    expect(() => requireScenario({ ...scenarios.range, ...changed } as Scenario)).toThrow(message);
+  });
+
+  test("are required, and so are options", async () => {
+    await expect(simulate({}, undefined as never)).rejects.toThrow("simulate: the scenario must be an object");
+    await expect(simulate(undefined as never, scenarios.range)).rejects.toThrow("simulate: the first argument must be an object; {} for the defaults");
+    await expect(simulate(Promise.resolve({}) as never, scenarios.range)).rejects.toThrow("simulate: the first argument is a promise: await it first");
   });
 });
 

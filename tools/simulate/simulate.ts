@@ -86,7 +86,7 @@ export async function simulate(
   scenario: Scenario,
   { seed = 1, onProgress }: { readonly seed?: number; readonly onProgress?: (done: number) => void } = {},
 ): Promise<SimulationResult> {
-  requireObject("the options", options);
+  requireObject("the first argument", options);
   requireScenario(scenario);
   const world = worldOf(seed);
   const clock = fixedClock(begin);
