@@ -1,0 +1,235 @@
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { request as httpRequest } from "node:http";
+import { connect } from "node:net";
+import { tmpdir } from "node:os";
+import { dirname, join } from "node:path";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { lazyVerifier } from "../../src/index.js";
+import { apiKey, bundled, complaints, customer, type Program, printedCode, root, run, shown } from "./apps-kit.js";
+
+const headers = { "x-api-key": apiKey, "content-type": "application/json" };
+const service = { "required.ts": shown("install.md", "required.ts"), "service.ts": shown("install.md", "service.ts") };
+
+const fields = async (response: Response) => (await response.json()) as Record<string, unknown>;
+
+/** Runs a file of a page with those that it imports. */
+async function started(entry: string, files: Readonly<Record<string, string>>): Promise<Program> {
+  const program = await run(["--input-type=module", "--eval", await bundled(entry, files)]);
+  onTestFinished(() => program.end());
+  return program;
+}
+
+describe("types", () => {
+  /** The check that `next build` of Next.js 15 writes to .next/types for each method of a route. */
+  const nextCheck = `
+    type SecondArg<T extends Function> = T extends (...args: [any, infer T]) => any ? (unknown extends T ? any : T) : never;
+    type RouteContext = { params: Promise<any> };
+    type Check<Base, T extends Base> = T;
+    export type Second = Check<{ type: RouteContext }, { type: SecondArg<typeof import("./route.js").GET> }>;`;
+
+  it("lets next build accept the route of the page, in Next.js 15 too (README.md#as-a-service-for-other-programs)", () => {
+    const route = shown("frameworks.md", "app/v1/[...route]/route.ts").replace("../../../service", "./service.js");
+    const files = { "route.ts": route, "next-check.ts": nextCheck, ...service };
+    expect(complaints(files, { strict: true })).toEqual([]);
+  }, 60_000);
+
+  it("lets the server of the page compile in a project that is not strict (docs/front-end.md#one-whole-page)", () => {
+    const files = { "server.ts": shown("front-end.md", "server.ts") };
+    expect(complaints(files, { strict: false, esModuleInterop: true, types: ["node", "express"] })).toEqual([]);
+  }, 60_000);
+});
+
+describe("a verifier that is created on first use, without its environment", () => {
+  const broken = () =>
+    lazyVerifier(() => {
+      throw new Error("PHONEPROOF_SECRET is not set");
+    });
+
+  it("has a ping that never rejects (docs/contract.md#ping)", async () => {
+    expect(await broken().ping()).toMatchObject({ ok: false });
+  });
+
+  it("does not end the server when the health page is asked for (docs/operations.md#deploy)", async () => {
+    const lazy = shown("install.md", "lazy-verifier.ts")
+      .replace('required("PHONEPROOF_SECRET")', 'required("PHONEPROOF_SECRET_OF_NOBODY")')
+      .replace("countries:", `customers: [{ customer_uuid: "${customer}", keys: [required("PHONEPROOF_API_KEY")] }], countries:`);
+    const program = await started("server.ts", { ...service, "service.ts": lazy, "server.ts": shown("operations.md", "server.ts") });
+    const asked = async (path: string, method = "GET") => (await fetch(program.base + path, { method }).catch(() => ({ status: 0 }))).status;
+    expect(await asked("/v1/check", "POST")).toBe(500); // the log has the reason
+    expect(await asked("/healthz")).toBe(503);
+    expect(await asked("/v1/check", "POST")).toBe(500);
+    expect(program.process.exitCode).toBe(null);
+  });
+});
+
+describe("the app of the first form", () => {
+  const files = {
+    "required.ts": service["required.ts"],
+    "verifier.ts": shown("install.md", "verifier.ts"),
+    "session.ts": shown("first-form.md", "session.ts"),
+    "app.ts": shown("first-form.md", "app.ts"),
+  };
+  const behind = (proxies: number) => ({ ...files, "app.ts": files["app.ts"].replace('"trust proxy", false', `"trust proxy", ${proxies}`) });
+  const send = (program: Program, path: string, fields: Record<string, string>, more: Record<string, string> = {}) =>
+    fetch(program.base + path, { method: "POST", body: new URLSearchParams(fields), headers: more, redirect: "manual" });
+
+  it("proves a number, and gives nothing to a session that did not ask (docs/first-form.md#what-goes-where)", async () => {
+    const program = await started("app.ts", behind(1));
+    const asked = await send(program, "/sign-up", { phone: "06 12 34 56 78" }, { "x-forwarded-for": "not an address, 203.0.113.9" });
+    expect(asked.status).toBe(200);
+    const cookie = asked.headers.getSetCookie().map((one) => one.split(";")[0]);
+    const code = printedCode(program.output());
+    const strange = await send(program, "/code", { code });
+    expect([strange.status, strange.headers.get("location")]).toEqual([303, "/"]);
+    const proven = await send(program, "/code", { code }, { cookie: cookie.join("; ") });
+    const session = proven.headers.getSetCookie().map((one) => one.split(";")[0]);
+    expect(await (await fetch(program.base, { headers: { cookie: session.join("; ") } })).text()).toContain("Signed in as +33612345678");
+    expect(await (await fetch(program.base, { headers: { cookie: cookie.join("; ") } })).text()).not.toContain("Signed in");
+  });
+
+  it("works behind a proxy that names the user's port with the address (docs/first-form.md#express)", async () => {
+    const program = await started("app.ts", behind(1));
+    for (const [phone, address] of [
+      ["0612345671", "203.0.113.9:51234"], // Azure's gateways
+      ["0612345672", "[2001:db8::7]:443"],
+    ] as const) {
+      const asked = await send(program, "/sign-up", { phone }, { "x-forwarded-for": address });
+      expect([address, asked.status, /This number[^<]*/.exec(await asked.text())?.[0]]).toEqual([address, 200, undefined]);
+    }
+  });
+});
+
+describe("the app of the Next.js page", () => {
+  const pages = ["lib/required.ts", "lib/verifier.ts", "lib/session.ts", "app/page.tsx", "app/layout.tsx", "app/style.css"];
+  const forms = ["app/sign-up/actions.ts", "app/sign-up/page.tsx", "app/sign-up/form.tsx"];
+  let folder: string;
+  let program: Program;
+
+  beforeAll(async () => {
+    folder = mkdtempSync(join(tmpdir(), "phoneproof-next-"));
+    for (const file of [...pages, ...forms]) {
+      mkdirSync(dirname(join(folder, file)), { recursive: true });
+      writeFileSync(join(folder, file), shown("next.md", file));
+    }
+    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
+    writeFileSync(join(folder, "next.config.mjs"), "export default { cacheComponents: true };"); // as create-next-app makes it
+    const next = join(root, "node_modules/next/dist/bin/next");
+    const args = [next, "dev", "--webpack", "--hostname", "127.0.0.1", "--port", "{port}"];
+    program = await run(args, { env: { NEXT_TELEMETRY_DISABLED: "1" }, cwd: folder, path: "/sign-up" });
+  });
+  afterAll(async () => {
+    await program?.end();
+    rmSync(folder, { recursive: true, force: true });
+  });
+
+  const page = async () => (await fetch(`${program.base}/sign-up`)).text();
+  /** Sends the form of a page as a browser without scripts does. */
+  const submit = async (fields: Record<string, string>, more: Record<string, string> = {}) => {
+    const form = new FormData();
+    for (const [, name = "", value = ""] of (await page()).matchAll(/<input type="hidden" name="([^"]*)"(?: value="([^"]*)")?/g))
+      form.append(name, value.replaceAll("&quot;", '"'));
+    for (const [name, value] of Object.entries(fields)) form.append(name, value);
+    return fetch(`${program.base}/sign-up`, { method: "POST", body: form, headers: { origin: program.base, ...more } });
+  };
+
+  it("shows its form without JavaScript (docs/next.md#the-pages)", async () => {
+    const visible = (await page()).replace(/<script[\s\S]*?<\/script>/g, "").replace(/<div hidden[\s\S]*?<\/div>/g, "");
+    expect(visible).toContain('name="phone"');
+  });
+
+  it("sends a code behind a proxy that names the user's port with the address (docs/next.md#the-server-action)", async () => {
+    await submit({ phone: "06 12 34 56 78" }, { "x-forwarded-for": "203.0.113.9" });
+    expect(program.output()).toContain("SMS to +33612345678");
+    await submit({ phone: "06 12 34 56 79" }, { "x-forwarded-for": "203.0.113.9:51234" });
+    expect(program.output()).toContain("SMS to +33612345679");
+  });
+});
+
+describe("the server of the operations page", () => {
+  const files = { ...service, "server.ts": shown("operations.md", "server.ts") };
+  const create = JSON.stringify({ customer_uuid: customer, phone_number: "+33612345678" });
+
+  it("answers what is under way when it is stopped, and ends without an error (docs/operations.md#deploy)", async () => {
+    const program = await started("server.ts", files);
+    const ended = once(program.process, "exit");
+    const request = httpRequest(`${program.base}/v1/authentication`, {
+      method: "POST",
+      headers: { ...headers, connection: "close", "content-length": create.length, expect: "100-continue" },
+    });
+    request.flushHeaders();
+    await once(request, "continue");
+    request.write(create.slice(0, 10));
+    program.process.kill("SIGTERM");
+    await expect
+      .poll(() =>
+        fetch(`${program.base}/healthz`).then(
+          ({ status }) => status,
+          () => 0,
+        ),
+      )
+      .toBe(0);
+    request.end(create.slice(10));
+    const [response] = await once(request, "response");
+    expect(response.statusCode).toBe(200);
+    response.resume();
+    expect(await ended).toEqual([0, null]);
+  });
+
+  it("sends one message for a create whose caller goes away, and serves the next (docs/contract.md#idempotency)", async () => {
+    const program = await started("server.ts", files);
+    const socket = connect(Number(new URL(program.base).port), "127.0.0.1");
+    const lines = ["POST /v1/authentication HTTP/1.1", "host: a", `x-api-key: ${apiKey}`, "idempotency-key: once", `content-length: ${create.length}`, "", ""];
+    socket.write(lines.join("\r\n") + create);
+    await once(socket, "connect");
+    socket.end();
+    await once(socket.resume(), "close");
+    const again = await fetch(`${program.base}/v1/authentication`, { method: "POST", headers: { ...headers, "idempotency-key": "once" }, body: create });
+    expect((await fields(again)).status).toBe("pending");
+    expect(program.output().match(/code is/g)).toHaveLength(1);
+  });
+
+  it("takes every header that node does, and answers the methods of a browser's preflight (docs/contract.md#other-faults)", async () => {
+    const program = await started("server.ts", files);
+    const cookie = "a=".padEnd(12_000, "b");
+    const long = await fetch(`${program.base}/v1/check`, { method: "POST", headers: { ...headers, cookie }, body: "{}" });
+    expect([long.status, (await fields(long)).code]).toEqual([400, "bad_request"]);
+    const preflight = await fetch(`${program.base}/v1/check`, {
+      method: "OPTIONS",
+      headers: { origin: "https://a.example", "access-control-request-method": "POST" },
+    });
+    expect([preflight.status, preflight.headers.get("allow"), preflight.headers.get("access-control-allow-origin")]).toEqual([405, "POST", null]);
+    const head = await fetch(`${program.base}/v1/check`, { method: "HEAD" });
+    expect([head.status, await head.text()]).toEqual([405, ""]);
+  });
+});
+
+describe("the function of the Lambda page", () => {
+  it("answers the events of payload 2.0, bodies in base64 too (docs/frameworks.md#aws-lambda)", async () => {
+    const driver = `
+      import { createServer } from "node:http";
+      import { handler } from "./lambda.js";
+      createServer(async (request, response) => {
+        const { pathname, search } = new URL(request.url, "http://a");
+        let bytes = Buffer.alloc(0);
+        for await (const chunk of request) bytes = Buffer.concat([bytes, chunk]);
+        const coded = request.headers["x-coded"] === "yes";
+        const answer = await handler({ rawPath: pathname, rawQueryString: search.slice(1), headers: request.headers,
+          requestContext: { http: { method: request.method } }, isBase64Encoded: coded,
+          ...(bytes.length > 0 && { body: bytes.toString(coded ? "base64" : "utf8") }) });
+        response.writeHead(answer.statusCode, answer.headers).end(answer.body);
+      }).listen(Number(process.env.PORT));`;
+    const program = await started("driver.ts", { ...service, "lambda.ts": shown("frameworks.md", "lambda.ts"), "driver.ts": driver });
+    for (const [coded, phone_number] of [
+      ["no", "+33612345678"],
+      ["yes", "+33612345679"],
+    ] as const) {
+      const body = JSON.stringify({ customer_uuid: customer, phone_number });
+      const made = await fetch(`${program.base}/v1/authentication`, { method: "POST", headers: { ...headers, "x-coded": coded }, body });
+      expect([made.status, (await fields(made)).status, made.headers.get("x-phoneproof-phone-number")]).toEqual([200, "pending", phone_number]);
+    }
+    const found = await fetch(`${program.base}/v1/lookup/%2B33612345678`, { headers: { ...headers, "customer-uuid": customer } });
+    expect([found.status, (await fields(found)).line_type]).toEqual([200, "Mobile"]);
+    expect((await fetch(`${program.base}/v1/check`, { method: "HEAD" })).status).toBe(405);
+  });
+});
