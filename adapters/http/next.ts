@@ -11,13 +11,11 @@ export interface NextOptions {
   readonly basePath?: string | undefined;
 }
 
-/** The second argument that Next passes. */
-export interface NextContext {
-  /** The dynamic path segments; a promise since Next.js 15. */
-  readonly params?: unknown;
-}
-
-export type NextHandler = (request: Request, context?: NextContext) => Promise<Response>;
+/**
+ * `context`: what Next passes, `{ params }`; `params` is a promise since Next.js 15. It is `unknown` because
+ * `next build` of Next.js 14 and 15 accepts no optional type that is narrower.
+ */
+export type NextHandler = (request: Request, context?: unknown) => Promise<Response>;
 
 /** One handler for every method that a route file may export. */
 export type NextHandlers = Readonly<Record<"GET" | "POST" | "PUT" | "PATCH" | "DELETE" | "HEAD" | "OPTIONS", NextHandler>>;
@@ -43,7 +41,7 @@ export function nextHandlers(verifier: Mountable, options: NextOptions = {}): Ne
   const given = options.basePath === undefined ? undefined : prefixOption("basePath", options.basePath, roots);
   const handler: NextHandler = async (request, context) => {
     const asked = pathOf(request.url);
-    const prefix = given ?? placeOf(roots, asked, await context?.params);
+    const prefix = given ?? placeOf(roots, asked, await (context as { readonly params?: unknown } | undefined)?.params);
     const path = withoutPrefix(asked, prefix);
     return answerRequest(of(path, asked), request, { path, asked: { path: asked, prefix } });
   };
