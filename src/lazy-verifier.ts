@@ -4,19 +4,23 @@ import { createVerifier, type Verifier } from "./create-verifier.js";
 import { VerifierError } from "./errors.js";
 import { toErrorResponse } from "./http/answer.js";
 import type { HttpHandler } from "./http/message.js";
+import { unbuilt, wordsOf } from "./operations/ping.js";
 import { defaultDocUrl } from "./options/schema.js";
 import type { VerifierOptions } from "./options/types.js";
 
 /** The calls that can wait for the verifier, and reject if it cannot be created. */
-type Calls = Omit<Verifier, "http" | "receipts" | "metricsHandler" | "metrics" | "customers" | "verifications" | "deliveryError" | "close">;
+type Calls = Omit<
+  Verifier,
+  "http" | "receipts" | "metricsHandler" | "metrics" | "customers" | "verifications" | "deliveryError" | "ping" | "diagnose" | "close"
+>;
 
 /**
  * A verifier that is created on first use, for modules that are imported without a working configuration: `next build`
  * imports every route with no secret set and `NODE_ENV` `production`. `options` is called once.
  *
  * If `options` throws or the options are invalid, the call rejects (a request gets a 500, and the log has the reason);
- * the next call tries again. `close()` before any use does nothing. Throws `VerifierError` `invalid_options` if
- * `options` is not a function.
+ * the next call tries again. `ping` and `diagnose` return the reason. `close()` before any use does nothing. Throws
+ * `VerifierError` `invalid_options` if `options` is not a function.
  */
 export function lazyVerifier(options: () => VerifierOptions): Verifier {
   if (typeof options !== "function")
@@ -29,6 +33,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
     built ??= createVerifier(options());
     return built;
   };
+  const whole = async () => verifier();
 
   const call =
     <Name extends keyof Calls>(name: Name) =>
@@ -80,14 +85,19 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       unlock: call("unlock"),
       stats: call("stats"),
       settleReceipts: call("settleReceipts"),
-      ping: call("ping"),
-      diagnose: call("diagnose"),
       flush: call("flush"),
       deadLetters: call("deadLetters"),
       redeliver: call("redeliver"),
       webhookSecrets: call("webhookSecrets"),
       channels: call("channels"),
     } satisfies Record<keyof Calls, unknown> as Calls),
+    // Checks never reject (docs/contract.md#ping).
+    ping: (given) => whole().then((built) => built.ping(given), unbuilt),
+    diagnose: (given) =>
+      whole().then(
+        (built) => built.diagnose(given),
+        (error) => [{ level: "fault", about: "configuration", message: wordsOf(error), fix: "correct the options of lazyVerifier" }],
+      ),
     metrics: () => verifier().metrics(),
     verifications: {
       start: async (...given) => verifier().verifications.start(...given),

@@ -3,7 +3,7 @@ import type { Context } from "./context.js";
 
 /** The state of the verifier, for health pages and operators. */
 export interface Ping {
-  /** Whether the store responds. */
+  /** Whether the store responds. False for a `lazyVerifier` whose options are invalid. */
   readonly ok: boolean;
   readonly store: {
     /** The kind of store, if it reports one. */
@@ -22,7 +22,7 @@ export interface Ping {
     readonly settings: Readonly<Record<string, string>>;
     /** What it lacks, each with a fix. */
     readonly missing: readonly string[];
-    /** Why it did not respond. */
+    /** Why it did not respond, or what is invalid. */
     readonly fault?: string;
   };
   readonly callbacks: {
@@ -95,8 +95,13 @@ async function inspection(parts: Context): Promise<{ readonly store: Partial<Pin
   }
 }
 
+/** A verifier that cannot be created (docs/contract.md#ping). */
+export function unbuilt(error: unknown): Ping {
+  return { ok: false, store: { settings: {}, missing: [], fault: wordsOf(error) }, callbacks: { waiting: 0 } };
+}
+
 /** The cause of one of our own errors. */
-function wordsOf(error: unknown): string {
+export function wordsOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
   return (cause instanceof Error ? cause.message : String(cause)).slice(0, 500);
 }

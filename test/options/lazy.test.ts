@@ -72,6 +72,13 @@ describe("lazyVerifier: built at first use", () => {
     expect(attempts).toBe(3);
   });
 
+  it("its checks never reject: they say why it cannot be built (docs/contract.md#ping)", async () => {
+    const verifier = lazyVerifier(() => ({ ...options(), secret: "short" }));
+    const reason = expect.stringMatching(/secret must have at least 32 characters/);
+    expect(await verifier.ping()).toEqual({ ok: false, store: { settings: {}, missing: [], fault: reason }, callbacks: { waiting: 0 } });
+    expect(await verifier.diagnose()).toEqual([expect.objectContaining({ level: "fault", about: "configuration", message: reason })]);
+  });
+
   it("a request that finds it cannot be built is answered 500 in our shape, and the log says why", async () => {
     const error = vi.spyOn(console, "error").mockReturnValue();
     const handler = fetchHandler(lazyVerifier(() => ({ ...options(), secret: "short" })));
