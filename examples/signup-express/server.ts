@@ -42,6 +42,9 @@ function deviceOf(request: Request, response: Response): string {
   return device;
 }
 
+/** The user's address, without the port that some proxies add. */
+const addressOf = (request: Request) => request.ip?.replace(/^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/, "$1$2");
+
 const field = (request: Request, name: string) => String(request.body?.[name] ?? "");
 
 const app = express();
@@ -76,7 +79,7 @@ post("/sign-up", async (request, response) => {
   if (!parsed.ok) return again(wordsForTyped(parsed.reason));
   try {
     const device_id = deviceOf(request, response);
-    const answer = await verifier.createAuthentication({ phone_number: parsed.phone_number, device_type: "WEB", device_id, ip: request.ip });
+    const answer = await verifier.createAuthentication({ phone_number: parsed.phone_number, device_type: "WEB", device_id, ip: addressOf(request) });
     const refused = wordsForRefused(answer);
     if (refused !== undefined) return again(refused);
     const { authentication_uuid, phone_number } = answer;

@@ -89,7 +89,8 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
   }
 
   async function signsUpIn(app: Awaited<ReturnType<typeof run>>) {
-    const context = await browser.newContext();
+    // As a proxy that names the user's port with the address passes it on.
+    const context = await browser.newContext({ extraHTTPHeaders: { "x-forwarded-for": "203.0.113.9:51234" } });
     const tab: Page = await context.newPage();
     const faults: string[] = [];
     tab.on("pageerror", (error) => faults.push(String(error)));
