@@ -7,7 +7,7 @@ import { build } from "esbuild";
 import ts from "typescript";
 import { freePort } from "../support/ports.js";
 
-export const root = join(import.meta.dirname, "../..");
+const root = join(import.meta.dirname, "../..");
 export const customer = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 export const apiKey = randomBytes(32).toString("base64");
 const environment = { PHONEPROOF_SECRET: randomBytes(32).toString("base64"), PHONEPROOF_API_KEY: apiKey, SESSION_SECRET: randomBytes(32).toString("base64") };
@@ -47,20 +47,18 @@ export interface Program {
   readonly base: string;
   readonly process: ChildProcess;
   output(): string;
-  /** Ends it, unless it has ended, and what it has started. */
+  /** Ends it, unless it has ended. */
   end(): Promise<void>;
 }
 
-/** Runs a program as its user does, and waits until its port answers at `path`. */
-export async function run(args: readonly string[], { env = {} as Readonly<Record<string, string>>, cwd = root, path = "/" } = {}): Promise<Program> {
+/** Runs a program as its user does, and waits until its port answers. */
+export async function run(args: readonly string[]): Promise<Program> {
   const port = await freePort();
-  const withPort = args.map((one) => one.replace("{port}", String(port)));
   const { NODE_ENV: _, ...rest } = process.env;
-  const child = spawn(process.execPath, withPort, {
-    cwd,
-    env: { ...rest, ...environment, PORT: String(port), ...env },
+  const child = spawn(process.execPath, args, {
+    cwd: root,
+    env: { ...rest, ...environment, PORT: String(port) },
     stdio: ["ignore", "pipe", "pipe"],
-    detached: true,
   });
   let text = "";
   for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (text += String(chunk)));
@@ -70,14 +68,14 @@ export async function run(args: readonly string[], { env = {} as Readonly<Record
     output: () => text,
     async end() {
       const exit = once(child, "exit");
-      if (child.pid === undefined || child.exitCode !== null || child.signalCode !== null) return;
-      process.kill(-child.pid, "SIGKILL"); // its process group: Next.js runs its server in a child
+      if (child.exitCode !== null || child.signalCode !== null) return;
+      child.kill("SIGKILL");
       await exit;
     },
   };
   for (let tries = 0; tries < 600; tries++) {
     if (child.exitCode !== null) throw new Error(`it ended: ${text}`);
-    const up = await fetch(program.base + path).then(
+    const up = await fetch(program.base).then(
       () => true,
       () => false,
     );

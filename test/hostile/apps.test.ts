@@ -1,12 +1,9 @@
 import { once } from "node:events";
-import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { request as httpRequest } from "node:http";
 import { connect } from "node:net";
-import { tmpdir } from "node:os";
-import { dirname, join } from "node:path";
-import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { lazyVerifier } from "../../src/index.js";
-import { apiKey, bundled, complaints, customer, type Program, printedCode, root, run, shown } from "./apps-kit.js";
+import { apiKey, bundled, complaints, customer, type Program, printedCode, run, shown } from "./apps-kit.js";
 
 const headers = { "x-api-key": apiKey, "content-type": "application/json" };
 const service = { "required.ts": shown("install.md", "required.ts"), "service.ts": shown("install.md", "service.ts") };
@@ -29,7 +26,7 @@ describe("types", () => {
     export type Second = Check<{ type: RouteContext }, { type: SecondArg<typeof import("./route.js").GET> }>;`;
 
   it("lets next build accept the route of the page, in Next.js 15 too (README.md#as-a-service-for-other-programs)", () => {
-    const route = shown("frameworks.md", "app/v1/[...route]/route.ts").replace("../../../service", "./service.js");
+    const route = shown("frameworks.md", "app/v1/[...route]/route.ts").replace("../../../lib/service", "./service.js");
     const files = { "route.ts": route, "next-check.ts": nextCheck, ...service };
     expect(complaints(files, { strict: true })).toEqual([]);
   }, 60_000);
@@ -97,52 +94,6 @@ describe("the app of the first form", () => {
       const asked = await send(program, "/sign-up", { phone }, { "x-forwarded-for": address });
       expect([address, asked.status, /This number[^<]*/.exec(await asked.text())?.[0]]).toEqual([address, 200, undefined]);
     }
-  });
-});
-
-describe("the app of the Next.js page", () => {
-  const pages = ["lib/required.ts", "lib/verifier.ts", "lib/session.ts", "app/page.tsx", "app/layout.tsx", "app/style.css"];
-  const forms = ["app/sign-up/actions.ts", "app/sign-up/page.tsx", "app/sign-up/form.tsx"];
-  let folder: string;
-  let program: Program;
-
-  beforeAll(async () => {
-    folder = mkdtempSync(join(tmpdir(), "phoneproof-next-"));
-    for (const file of [...pages, ...forms]) {
-      mkdirSync(dirname(join(folder, file)), { recursive: true });
-      writeFileSync(join(folder, file), shown("next.md", file));
-    }
-    symlinkSync(join(root, "node_modules"), join(folder, "node_modules"));
-    writeFileSync(join(folder, "next.config.mjs"), "export default { cacheComponents: true };"); // as create-next-app makes it
-    const next = join(root, "node_modules/next/dist/bin/next");
-    const args = [next, "dev", "--webpack", "--hostname", "127.0.0.1", "--port", "{port}"];
-    program = await run(args, { env: { NEXT_TELEMETRY_DISABLED: "1" }, cwd: folder, path: "/sign-up" });
-  });
-  afterAll(async () => {
-    await program?.end();
-    rmSync(folder, { recursive: true, force: true });
-  });
-
-  const page = async () => (await fetch(`${program.base}/sign-up`)).text();
-  /** Sends the form of a page as a browser without scripts does. */
-  const submit = async (fields: Record<string, string>, more: Record<string, string> = {}) => {
-    const form = new FormData();
-    for (const [, name = "", value = ""] of (await page()).matchAll(/<input type="hidden" name="([^"]*)"(?: value="([^"]*)")?/g))
-      form.append(name, value.replaceAll("&quot;", '"'));
-    for (const [name, value] of Object.entries(fields)) form.append(name, value);
-    return fetch(`${program.base}/sign-up`, { method: "POST", body: form, headers: { origin: program.base, ...more } });
-  };
-
-  it("shows its form without JavaScript (docs/next.md#the-pages)", async () => {
-    const visible = (await page()).replace(/<script[\s\S]*?<\/script>/g, "").replace(/<div hidden[\s\S]*?<\/div>/g, "");
-    expect(visible).toContain('name="phone"');
-  });
-
-  it("sends a code behind a proxy that names the user's port with the address (docs/next.md#the-server-action)", async () => {
-    await submit({ phone: "06 12 34 56 78" }, { "x-forwarded-for": "203.0.113.9" });
-    expect(program.output()).toContain("SMS to +33612345678");
-    await submit({ phone: "06 12 34 56 79" }, { "x-forwarded-for": "203.0.113.9:51234" });
-    expect(program.output()).toContain("SMS to +33612345679");
   });
 });
 
