@@ -137,21 +137,22 @@ export function keyedCheck({ clock, keyring }: Context, code: string, call: Chec
     const made = checks.find(({ key }) => keys.includes(key));
     return made && { ...made, isSame: requestsFor(id).includes(made.request) };
   };
-  const resultOf = (after: Authentication, { status }: { readonly status: CheckStatus }) => {
+  /** `counting`: the verification in which another code counts. */
+  const answer = (after: Authentication, made: NonNullable<ReturnType<typeof madeIn>>, counting: Authentication, policy: Policy): Answered => {
+    const { status, isSame } = made;
+    if (!isSame) return { result: undefined, next: status === "valid" ? withOtherCode(counting, policy) : undefined };
     if (status === "valid" && number === undefined) requireNumber(after);
-    return { status, after };
+    return { result: { status, after } };
   };
   return {
     /** The result that the same key had before; of another code, none: `next` counts it. */
     answered(auth: Authentication, policy: Policy): Answered | undefined {
       if (!isRepeatable(call)) return undefined;
       const made = madeIn(auth);
-      if (made?.isSame) return { result: resultOf(auth, made) };
-      if (made !== undefined) return { result: undefined, next: made.status === "valid" ? withOtherCode(auth, policy) : undefined };
-      // In the verification before, another code counts in this one.
+      if (made !== undefined) return answer(auth, made, auth, policy);
       const before = earlier === undefined || checksUsedUp(auth, policy) ? undefined : madeIn(earlier);
       const isRecent = clock.now() < (before?.namedAt ?? Number.POSITIVE_INFINITY) + repeatTime;
-      return before?.isSame && isRecent ? { result: resultOf(earlier as Authentication, before) } : undefined;
+      return before !== undefined && isRecent ? answer(earlier as Authentication, before, auth, policy) : undefined;
     },
     /** Adds the result under the key, in the write that counts it. */
     remember(next: Authentication, status: CheckStatus): Authentication {

@@ -698,6 +698,17 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
     }
   });
 
+  it("other codes under the key of the verification before count in the newer one, and end with it (docs/contract.md#idempotency)", async () => {
+    const [one, two] = three(new PlainStore());
+    const { authentication_uuid: id } = await one.start();
+    const code = one.sender.codeOf(id);
+    expect(await one.check(code, { idempotencyKey: "k" })).toMatchObject({ status: "valid" });
+    await two.start();
+    const wrong = (guess: number) => one.check(String(guess + 100_000).replace(code, "999999"), { idempotencyKey: "k" });
+    for (let guess = 0; guess < 5; guess++) await expect(wrong(guess)).rejects.toMatchObject({ code: "bad_request" });
+    for (const each of [one, two]) expect(await each.check(code, { idempotencyKey: "k" })).not.toMatchObject({ status: "valid" });
+  });
+
   it("the number stays encrypted for a repeat by id or under a key, and is masked if marked repeats name it (docs/contract.md#sealed-number)", async () => {
     const stored = async (check: (one: Process, id: string, code: string) => Promise<{ status: string }>) => {
       const store = new PlainStore();
