@@ -132,27 +132,25 @@ export function keyedCheck({ clock, keyring }: Context, code: string, call: Chec
   if (name === undefined) return undefined;
   const keysFor = (id: string) => keyring.fingerprints(idempotencyKey === undefined ? "check-repeat" : "check-key", `${id}\0${name}`);
   const requestsFor = (id: string) => keyring.fingerprints("check", `${id}\0${code}`);
-  const madeIn = ({ id, checks }: Authentication) => {
-    const keys = keysFor(id);
-    const made = checks.find(({ key }) => keys.includes(key));
-    return made && { ...made, isSame: requestsFor(id).includes(made.request) };
+  const madeIn = (after: Authentication) => {
+    const keys = keysFor(after.id);
+    const made = after.checks.find(({ key }) => keys.includes(key));
+    return made && { ...made, after, isSame: requestsFor(after.id).includes(made.request) };
   };
-  /** `counting`: the verification in which another code counts. */
-  const answer = (after: Authentication, made: NonNullable<ReturnType<typeof madeIn>>, counting: Authentication, policy: Policy): Answered => {
-    const { status, isSame } = made;
-    if (!isSame) return { result: undefined, next: status === "valid" ? withOtherCode(counting, policy) : undefined };
-    if (status === "valid" && number === undefined) requireNumber(after);
-    return { result: { status, after } };
+  const madeBefore = () => {
+    const made = earlier && madeIn(earlier);
+    return made === undefined || clock.now() >= (made.namedAt ?? Number.POSITIVE_INFINITY) + repeatTime ? undefined : made;
   };
   return {
     /** The result that the same key had before; of another code, none: `next` counts it. */
     answered(auth: Authentication, policy: Policy): Answered | undefined {
       if (!isRepeatable(call)) return undefined;
-      const made = madeIn(auth);
-      if (made !== undefined) return answer(auth, made, auth, policy);
-      const before = earlier === undefined || checksUsedUp(auth, policy) ? undefined : madeIn(earlier);
-      const isRecent = clock.now() < (before?.namedAt ?? Number.POSITIVE_INFINITY) + repeatTime;
-      return before !== undefined && isRecent ? answer(earlier as Authentication, before, auth, policy) : undefined;
+      const made = madeIn(auth) ?? (checksUsedUp(auth, policy) ? undefined : madeBefore());
+      if (made === undefined) return undefined;
+      const { status, after, isSame } = made;
+      if (!isSame) return { result: undefined, next: status === "valid" ? withOtherCode(auth, policy) : undefined };
+      if (status === "valid" && number === undefined) requireNumber(after);
+      return { result: { status, after } };
     },
     /** Adds the result under the key, in the write that counts it. */
     remember(next: Authentication, status: CheckStatus): Authentication {
