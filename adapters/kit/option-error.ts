@@ -42,8 +42,8 @@ export function onlyOptions<Options>(
 ): void {
   if (options === undefined) throw new TypeError(`${owner}: the options are missing. Call ${owner}({ … }) with them.`);
   const names = Object.keys(known);
-  // A promise and a Map have no names: nothing of them would be read.
-  if (typeof options !== "object" || options === null || Object.prototype.toString.call(options) !== "[object Object]")
+  // A promise and a Map have no names: nothing in them would be read. A module has some.
+  if (typeof options !== "object" || options === null || !/^\[object (Object|Module)\]$/.test(Object.prototype.toString.call(options)))
     throw new TypeError(`${owner}: ${path === undefined ? "its options" : `option ${path}`} must be an object with any of these: ${names.join(", ")}.`);
   for (const name of Object.keys(options))
     if (!names.includes(name)) {

@@ -283,6 +283,10 @@ describe("an option that is none", () => {
   });
 });
 
+it.each(takers)("$name takes the exports of a module, as it takes an object", ({ make }) => {
+  expect(String(faultOf(() => make({ [Symbol.toStringTag]: "Module" })))).toBe(String(faultOf(() => make({}))));
+});
+
 describe("no options at all", () => {
   const needy = takers.filter(({ make }) => faultOf(() => make({})) !== "no error");
   it.each(needy)("$name", ({ name, make }) => {
