@@ -1,6 +1,6 @@
 import { withTimeout } from "../core/deadline.js";
 import { withoutNumbers } from "../core/loggers.js";
-import { isCountryCode } from "../domain/countries.js";
+import { countryError } from "../domain/countries.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListMatch } from "../domain/lists.js";
 import type { Account } from "../domain/policy.js";
@@ -82,7 +82,8 @@ export async function askIpInfo(parts: Access, { policy }: Account, ip: string |
     const known: unknown = await withTimeout(parts.clock, ruleTimeout, () => ipInfo(ip));
     if (typeof known !== "object" || known === null) return undefined;
     const { country, kind } = known as { country?: unknown; kind?: unknown };
-    if (typeof country === "string" && !isCountryCode(country)) throw new Error("ipInfo: country is not an ISO 3166-1 alpha-2 code in capitals.");
+    const problem = typeof country === "string" ? countryError(country) : undefined;
+    if (problem !== undefined) throw new Error(`ipInfo: country ${problem}`);
     return { ...(typeof country === "string" && { country }), ...(typeof kind === "string" && { kind }) };
   } catch (err) {
     letThrough(parts, "ipInfo", err);

@@ -22,9 +22,6 @@ export type CountryCode = (typeof countryCodes)[number];
 
 const known: ReadonlySet<string> = new Set(countryCodes);
 
-/** Whether a text is the code of a country with numbers of its own. */
-export const isCountryCode = (text: string): text is CountryCode => known.has(text);
-
 /**
  * What people often write instead of a code: other abbreviations, language codes, withdrawn codes, and the most common
  * three-letter codes.
