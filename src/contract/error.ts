@@ -30,7 +30,7 @@ export const transportErrorCodes = [
   "unavailable",
 ] as const;
 
-/** All codes of the wire. `negative_balance` is the specification's and never returned (docs/contract.md#caller-faults). */
+/** All codes of the wire. The specification has `negative_balance`, which is never returned (docs/contract.md#caller-faults). */
 export const errorCodes = [...callerErrorCodes, "negative_balance", ...transportErrorCodes] as const;
 
 export type CallerErrorCode = (typeof callerErrorCodes)[number];

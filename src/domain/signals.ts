@@ -3,7 +3,7 @@ import type { Decision, RuleMode } from "./decision.js";
 
 /** What the caller's resolver knows about an address. */
 export interface IpInfo {
-  /** ISO 3166-1 alpha-2, in capitals. With any other text, the answer counts as failed. */
+  /** ISO 3166-1 alpha-2, in capitals. With any other text, the result is ignored and logged. */
   readonly country?: string | undefined;
   /** The kind of network, as named by the resolver; `hosting`, `proxy`, `vpn` and `tor` count against an attempt. */
   readonly kind?: string | undefined;

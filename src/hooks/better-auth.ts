@@ -93,7 +93,7 @@ export function betterAuth(verifier: Pick<Verifier, "verifications" | "http">, o
       const isReset = call.path === "/phone-number/reset-password";
       // The plugin looks the account up by the number as entered, and would make another one for another form of it.
       if (!isCanonical(phoneNumber)) return false;
-      // An empty or long code is an error of the caller for the verifier, but the user who typed it only got it wrong.
+      // The verifier rejects an empty or overlong code as the caller's error; here it is a wrong code that the user entered.
       if (!CheckCode.safeParse(code).success) return false;
       const target = { customer_uuid, phone_number: phoneNumber, check_code: code };
       const { status } = await verifier.verifications.check(target, { scope: isReset ? scopes.reset : scopes.proof }).catch(translated(call, undefined));

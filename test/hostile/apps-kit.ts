@@ -86,7 +86,7 @@ export async function run(args: readonly string[]): Promise<Program> {
   throw new Error(`nothing listens: ${text}`);
 }
 
-/** What TypeScript says about files that are not on the disk, next to this one. */
+/** What TypeScript reports for files that are not on the disk, next to this one. */
 export function complaints(files: Readonly<Record<string, string>>, options: ts.CompilerOptions): string[] {
   const all: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,

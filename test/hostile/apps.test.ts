@@ -101,7 +101,7 @@ describe("the server of the operations page", () => {
   const files = { ...service, "server.ts": shown("operations.md", "server.ts") };
   const create = JSON.stringify({ customer_uuid: customer, phone_number: "+33612345678" });
 
-  it("answers what is under way when it is stopped, and ends without an error (docs/operations.md#deploy)", async () => {
+  it("completes requests in progress when it is stopped, and ends without an error (docs/operations.md#deploy)", async () => {
     const program = await started("server.ts", files);
     const ended = once(program.process, "exit");
     const request = httpRequest(`${program.base}/v1/authentication`, {
@@ -140,7 +140,7 @@ describe("the server of the operations page", () => {
     expect(program.output().match(/code is/g)).toHaveLength(1);
   });
 
-  it("takes every header that node does, and answers the methods of a browser's preflight (docs/contract.md#other-faults)", async () => {
+  it("takes every header that node does, and responds to the methods of a browser's preflight (docs/contract.md#other-faults)", async () => {
     const program = await started("server.ts", files);
     const cookie = "a=".padEnd(12_000, "b");
     const long = await fetch(`${program.base}/v1/check`, { method: "POST", headers: { ...headers, cookie }, body: "{}" });
@@ -156,7 +156,7 @@ describe("the server of the operations page", () => {
 });
 
 describe("the function of the Lambda page", () => {
-  it("answers the events of payload 2.0, bodies in base64 too (docs/frameworks.md#aws-lambda)", async () => {
+  it("responds to the events of payload 2.0, bodies in base64 too (docs/frameworks.md#aws-lambda)", async () => {
     const driver = `
       import { createServer } from "node:http";
       import { handler } from "./lambda.js";

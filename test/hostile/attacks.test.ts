@@ -61,7 +61,7 @@ const others = (code: string, count: number): string[] =>
 const most = (times: readonly number[], ms: number): number => Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + ms).length));
 
 describe("guesses", () => {
-  it("all wires together evaluate 50 wrong codes of a number in 24 hours, whatever is made anew (docs/contract.md#guesses-claimed)", async () => {
+  it("all wires together evaluate 50 wrong codes of a number in 24 hours, whatever is created again (docs/contract.md#guesses-claimed)", async () => {
     const { port, clock, sender } = await attacked();
     const [a, p, w] = [v1(port), prelude(port), twilio(port)];
     const judged: number[] = [];
@@ -170,7 +170,7 @@ describe("guesses", () => {
 });
 
 describe("valid", () => {
-  it("is told once, to checks by id, by number, by SID and under keys at once (docs/contract.md#already-validated)", async () => {
+  it("is returned once, to checks by id, by number, by SID and under keys at once (docs/contract.md#already-validated)", async () => {
     const { port, sender } = await attacked();
     const [a, w] = [v1(port), twilio(port)];
     const sid = (await w.create(number)).json.sid as string;
@@ -188,7 +188,7 @@ describe("valid", () => {
     expect(told(await w.update(sid, "approved"))).toMatch(/^4/);
   });
 
-  it("is not told for a code in digits that only look right, nor for what is no string (docs/contract.md#check-code)", async () => {
+  it("is not returned for a code in digits that only look right, nor for a value that is not a string (docs/contract.md#check-code)", async () => {
     const { port, sender } = await attacked();
     const a = v1(port);
     const digits = (code: string, zero: number) => [...code].map((one) => String.fromCodePoint(zero + Number(one))).join("");
@@ -215,7 +215,7 @@ describe("valid", () => {
     }
   });
 
-  it("is not told for a delivery, whose code another server checks (docs/contract.md#deliver)", async () => {
+  it("is not returned for a delivery, whose code another server checks (docs/contract.md#deliver)", async () => {
     const { port, verifier } = await attacked();
     const { delivery_uuid: id } = await verifier.deliver({ customer_uuid: mine, phone_number: number, code: "482913", conversion: "reported" });
     const sid = `VE${(id ?? "").replaceAll("-", "")}`;
@@ -225,7 +225,7 @@ describe("valid", () => {
       expect((await twilio(port).check({ ...of, Code: "482913" } as Record<string, string>)).status).toBe(404);
   });
 
-  it("a store whose commits fail, in whatever way, tells no right code from a wrong one (docs/contract.md#store-deadline)", async () => {
+  it("a store whose commits fail, in whatever way, does not reveal whether a code is right (docs/contract.md#store-deadline)", async () => {
     for (const fate of ["refused", "lost", "silent", "deaf", "late"] as const) {
       const { verifier, store, sender, clock } = await attacked();
       const { authentication_uuid } = await verifier.createAuthentication({ customer_uuid: mine, phone_number: number });
@@ -354,7 +354,7 @@ describe("messages", () => {
     expect(told(await v1(capped.port).create(numberAt(50), {}, { "x-forwarded-for": "203.0.113.5", "x-real-ip": "203.0.113.5" }))).toBe("200 pending");
   });
 
-  it("rejections under ever new keys do not fill a store (docs/contract.md#refused-records)", async () => {
+  it("rejections under new keys each time do not fill a store (docs/contract.md#refused-records)", async () => {
     const plain = new PlainStore();
     const { verifier } = await attacked({ store: rigged(plain) });
     for (let i = 0; i < 700; i++) await verifier.createAuthentication({ customer_uuid: mine, phone_number: number }, { idempotencyKey: `k${i}` });
@@ -364,7 +364,7 @@ describe("messages", () => {
 });
 
 describe("customers", () => {
-  it("an id of another customer, an erased one and one that never was are told alike, by the same calls of the store (docs/contract.md#unknown-authentication)", async () => {
+  it("an id of another customer, an erased one and an unknown one get the same response, after the same calls of the store (docs/contract.md#unknown-authentication)", async () => {
     const { port, store, sender, verifier } = await attacked();
     const [a, b, w] = [v1(port), v1(port, theirs), twilio(port)];
     const foreign = (await b.create(number)).json.authentication_uuid as string;
@@ -584,7 +584,7 @@ describe("text of strangers", () => {
       expect(told(await v1(port).create(number, { [field]: text })), field).toBe("400 bad_request");
   });
 
-  it("a locale that is a name of every object chooses a text of ours (docs/contract.md#locale)", async () => {
+  it("a locale that is a name of every object gets one of our own texts (docs/contract.md#locale)", async () => {
     const { port, sender } = await attacked({ message: { text: { default: "Code {code}", fr: "Votre code {code}" } } });
     for (const [index, locale] of ["toString", "valueOf", "constructor", "__proto__", "hasOwnProperty", "fr\r\nx", "x".repeat(5000)].entries()) {
       await prelude(port).create(numberAt(index), { options: { locale } });
@@ -773,7 +773,7 @@ describe("callbacks", () => {
     expect(sender.messages).toEqual([]);
   });
 
-  it("a receiver that redirects, floods or answers nonsense is a failure, reaches nobody else and stops nothing (docs/contract.md#callback-answers)", async () => {
+  it("a receiver that redirects, floods or responds with nonsense is a failure, affects no one else and stops nothing (docs/contract.md#callback-answers)", async () => {
     const flood = (socket: Socket, ...parts: readonly (string | Buffer)[]) => {
       const go = () => {
         while (!socket.destroyed && parts.every((part) => socket.write(part)));
@@ -816,7 +816,7 @@ describe("callbacks", () => {
 });
 
 describe("receipts and hooks", () => {
-  it("a reference with one letter changed is nobody's, and costs no call of the store (docs/contract.md#receipt-reference)", async () => {
+  it("a reference with one letter changed belongs to no message, and costs no call of the store (docs/contract.md#receipt-reference)", async () => {
     const { port, sender, store, events } = await attacked({ receipts }, "express");
     await v1(port).create(number, { callback_url: "https://receiver.example/x" });
     await v1(port, theirs).create(number, { callback_url: "https://receiver.example/y" });

@@ -329,7 +329,7 @@ describe("options that change while traffic runs", () => {
     expect(sent.length).toBeGreaterThan(15);
   });
 
-  it("keeps the last good list when its function returns what is no list, and says so (docs/fraud.md#lists-and-challenges)", async () => {
+  it("keeps the last good list when its function returns something else, and logs it (docs/fraud.md#lists-and-challenges)", async () => {
     for (const broken of [undefined, null, [], "x", [number], new Map(), { numbers: number }, { numbers: new Set([number]) }, JSON.stringify({})]) {
       let list: unknown = { numbers: [number] };
       const { clock, status, log } = service({ lists: { block: () => list as List } });
@@ -343,7 +343,7 @@ describe("options that change while traffic runs", () => {
     }
   });
 
-  it("rejects nobody by an answer of ipInfo that names no country (docs/operations.md#when-something-is-down)", async () => {
+  it("rejects no one by a result of ipInfo that names no country (docs/operations.md#when-something-is-down)", async () => {
     // "`ipInfo` …: nothing: these fail open, and are logged". Sources write countries in many ways.
     for (const country of ["fr", "France", "FRA", "", "unknown"]) {
       const { status } = service({ ipInfo: () => ({ country }), policy: { spam: { signals: { mode: "enforce" } } } });

@@ -125,7 +125,7 @@ describe("a check whose first response was lost", () => {
     expect(again).toEqual(first);
   });
 
-  it("tells phoneproof/client the number, when the client repeats it by itself (docs/contract.md#facts)", async () => {
+  it("gives phoneproof/client the number when the client itself repeats it (docs/contract.md#facts)", async () => {
     const of = await serve();
     const { authentication_uuid } = await of.verifier.verifications.start({ customer_uuid: of.customer, phone_number: number });
     const client = createClient({ baseUrl: of.url, apiKey: keyOf(of.customer), customerUuid: of.customer });
@@ -136,7 +136,7 @@ describe("a check whose first response was lost", () => {
     expect(checked).toMatchObject({ status: "valid", phone_number: number });
   });
 
-  it("is a success for the Prelude SDK, even if a newer verification has begun meanwhile (docs/migrate/prelude-v2.md#what-maps-to-what)", async () => {
+  it("is a success for the Prelude SDK, even if a newer verification has begun in the meantime (docs/migrate/prelude-v2.md#what-maps-to-what)", async () => {
     const of = await serve();
     const client = new Prelude({ baseURL: of.url, apiToken: keyOf(of.customer) });
     const other = new Prelude({ baseURL: of.url, apiToken: keyOf(of.customer) });
@@ -202,7 +202,7 @@ describe("the OpenAPI documents, for generated clients", () => {
     expect({ differing, unknownToPython }).toEqual({ differing: [], unknownToPython: [] });
   });
 
-  it("lists every status that its calls answer with, a body that is too long included", async () => {
+  it("lists every status that its calls return, a body that is too long included", async () => {
     const of = await serve();
     const long = JSON.stringify({ x: "x".repeat(17_000) });
     const bearer = { authorization: `Bearer ${keyOf(of.customer)}`, "content-type": "application/json" };
@@ -232,7 +232,7 @@ describe("the OpenAPI documents, for generated clients", () => {
 });
 
 describe("better-auth's own routes", () => {
-  it("answer an empty code with a documented error and a sentence for the user (docs/behind/better-auth.md#what-the-client-sees)", async () => {
+  it("respond to an empty code with a documented error and a sentence for the user (docs/behind/better-auth.md#what-the-client-sees)", async () => {
     const { verifier, customer: customer_uuid } = service();
     onTestFinished(() => verifier.close());
     const auth = createAuth({

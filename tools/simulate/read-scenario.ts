@@ -70,7 +70,7 @@ function scenarioSchema() {
   } satisfies Record<keyof Scenario, z.ZodType>);
 }
 
-/** Objects that `kind` tells apart. */
+/** Objects that differ by their `kind`. */
 function ofKinds(kinds: Readonly<Record<string, z.core.$ZodLooseShape>>) {
   const [first, ...others] = Object.entries(kinds).map(([kind, shape]) => z.strictObject({ kind: z.literal(kind), ...shape }));
   return plain(z.discriminatedUnion("kind", [first as NonNullable<typeof first>, ...others], `must be one of: ${Object.keys(kinds).join(", ")}`));
