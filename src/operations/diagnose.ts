@@ -93,6 +93,8 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
   const eviction = kept["maxmemory-policy"] ?? "noeviction";
   const evicts = `Redis evicts keys (maxmemory-policy ${eviction}): when it is full, limits and codes are lost`;
   if (eviction !== "noeviction") yield fault("store", evicts, "CONFIG SET maxmemory-policy noeviction");
+  if (store.kind === "redis" && kept["maxmemory-policy"] === undefined)
+    yield note("store", "Redis does not show its settings to this client", "make sure that maxmemory-policy is noeviction, and appendonly yes");
   if (kept["appendonly"] === "no")
     yield warning("store", "Redis has no append-only file: a restart loses what was counted since the last snapshot", "CONFIG SET appendonly yes");
   if (kept["deployment"] === "standalone")

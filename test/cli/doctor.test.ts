@@ -48,8 +48,11 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
 
   /** Exit code and findings, by what they are about. */
   async function examine(setup: string, ...more: readonly string[]) {
+    return examineWith(redis.url, setup, ...more);
+  }
+  async function examineWith(REDIS_URL: string, setup: string, ...more: readonly string[]) {
     const { port } = carrier.address() as AddressInfo;
-    const env = { SETUP: setup, REDIS_URL: redis.url, MONGO_URL: mongo?.url ?? "", POSTGRES_URL: postgres?.url ?? "", CARRIER_URL: `http://127.0.0.1:${port}` };
+    const env = { SETUP: setup, REDIS_URL, MONGO_URL: mongo?.url ?? "", POSTGRES_URL: postgres?.url ?? "", CARRIER_URL: `http://127.0.0.1:${port}` };
     const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "verifier.js"), "--json", ...more], env);
     const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: readonly Finding[] };
     for (const { message, fix } of findings) expect([message, fix]).not.toContain("");
@@ -100,6 +103,13 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
       { level: "fault", about: "store", message: expect.stringContaining("allkeys-lru"), fix: "CONFIG SET maxmemory-policy noeviction" },
       { level: "warning", about: "store", fix: "CONFIG SET appendonly yes" },
     ]);
+  });
+
+  it("a Redis that hides its settings from the client", async () => {
+    await redis.cli("ACL", "SETUSER", "app", "on", "nopass", "~*", "+@all", "-info", "-config");
+    const { code, findings } = await examineWith(redis.url.replace("://", "://app:none@"), "sound");
+    expect(code).toBe(0);
+    expect(findings).toMatchObject([{ level: "note", about: "store", message: "Redis does not show its settings to this client" }]);
   });
 
   it("a MongoDB whose indexes are missing", async (context) => {
