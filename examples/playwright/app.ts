@@ -30,7 +30,7 @@ export function createApp(verifier: Verifier): Express {
       sessions.set(id, { phone_number, authentication_uuid, isProven: false });
       response.cookie("session", id, { httpOnly: true, sameSite: "strict" }).redirect(303, "/");
     } catch (error) {
-      if (!(error instanceof VerifierError) || error.status !== 400) throw error;
+      if (!(error instanceof VerifierError) || error.status !== 400 || error.code === "bad_request") throw error;
       response.send(phoneForm("Please give a mobile number in international form, for example +33 6 12 34 56 78."));
     }
   });
