@@ -36,17 +36,25 @@ export type RetryResult = ByStatus<RetryResponse>;
 export type CheckResult = ByStatus<CheckResponse>;
 export type LookupResult = LookupResponse;
 
-const facts = ["phone_number", "next_retry_at", "remaining_retry", "remaining_checks", "retry_after", "carrier_refused", "channel"];
+const number = /^\d{1,9}$/;
 
-/** A fact and its value, by the first letters of the fact. */
-const sound = /^(p\w+:\+\d{1,15}|n\w+:[\d:T.-]+Z|r\w+:\d{1,9}|ca\w+:true|ch\w+:[a-z]+)$/;
+/** The form of each fact. */
+const forms = {
+  phone_number: /^\+\d{1,15}$/,
+  next_retry_at: /^[\d:T.-]+Z$/,
+  remaining_retry: number,
+  remaining_checks: number,
+  retry_after: number,
+  carrier_refused: /^true$/,
+  channel: /^[a-z]+$/,
+};
 
 /** The facts in the headers of a response. Invalid ones are omitted. */
 export function factsOf(headers: { get(name: string): string | null }): Facts {
   const found: Record<string, string | number | true> = {};
-  for (const fact of facts) {
-    const text = headers.get(`x-phoneproof-${fact.replaceAll("_", "-")}`);
-    if (text && sound.test(`${fact}:${text}`)) found[fact] = fact > "r" ? +text : fact < "ch" || text;
+  for (const [fact, form] of Object.entries(forms)) {
+    const text = headers.get(`x-phoneproof-${fact.replaceAll("_", "-")}`) ?? "";
+    if (form.test(text)) found[fact] = form === number ? Number(text) : text === "true" || text;
   }
   return found;
 }

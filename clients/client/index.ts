@@ -60,8 +60,10 @@ export interface KeyedCallOptions extends ClientCallOptions {
 
 type Input<R extends { readonly customer_uuid?: string | undefined }> = Omit<R, "customer_uuid">;
 
-/** The fields of all requests. */
-type AnyInput = Partial<Input<RetryRequest & LookupRequest>>;
+type PostInput = Partial<Input<RetryRequest>>;
+
+/** The fields of all responses. */
+type Body = Partial<ErrorBody & RetryResponse & LookupResponse>;
 
 /**
  * The four calls of `/v1`. Each rejects with `FaultError` if the service rejects the call, with `TransportError` if
@@ -89,23 +91,32 @@ export interface Client {
  * @throws TypeError for an invalid option.
  */
 export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch: given }: ClientOptions): Client {
-  need("baseUrl", URL.canParse(baseUrl) && baseUrl, /^https?:\/\/[^\s?#@]+$/, "like https://example.com");
-  need("apiKey", apiKey, /^[!-~]+$/, "a customer's key");
-  need("customerUuid", customer_uuid, /^[\da-f-]{36}$/i, "a customer's UUID");
-  need("timeout", `${timeout > 0 && timeout <= 3600}`, /true/, "seconds, at most 3600");
-  need("retries", `${retries}`, /^\d$/, "0 to 9");
-  need("fetch", typeof (given ?? need), /^f/, "a function");
+  requireOption("baseUrl", hasForm(baseUrl, /^https?:\/\/[^\s?#@]+$/) && URL.canParse(baseUrl), "like https://example.com");
+  requireOption("apiKey", hasForm(apiKey, /^[!-~]+$/), "a customer's key");
+  requireOption("customerUuid", hasForm(customer_uuid, /^[\da-f-]{36}$/i), "a customer's UUID");
+  requireOption("timeout", timeout > 0 && timeout <= 3600, "seconds, at most 3600");
+  requireOption("retries", /^\d$/.test(`${retries}`), "0 to 9");
+  requireOption("fetch", typeof (given ?? fetch) === "function", "a function");
   const v1 = `${baseUrl.replace(/\/*(\/v1)?\/*$/, "")}/v1/`;
 
-  /** A lookup is a GET. Of the paths, those of calls with a key are below "l". */
-  async function call<A>(
+  async function post<A>(call: keyof typeof statuses, request: PostInput, { signal, idempotencyKey }: KeyedCallOptions = {}): Promise<A> {
+    const key = call === "retry" ? undefined : (idempotencyKey ?? crypto.randomUUID());
+    requireOption("idempotencyKey", key === undefined || hasForm(key, /^[ -~]{1,255}$/), "1 to 255 printable ASCII characters");
+    const init = { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) };
+    const isOurs = ({ status, authentication_uuid: id }: Body) =>
+      hasForm(status, statuses[call]) && typeof id === "string" && id === (request?.authentication_uuid?.toLowerCase() ?? id);
+    return send(call, init, isOurs, key === undefined ? 0 : retries, signal, key);
+  }
+
+  /** Sends a request until there is a response to it, or no repeat is left. */
+  async function send<A>(
     path: string,
+    init: { readonly method?: string; readonly body?: string },
+    isOurs: (body: Body) => boolean,
     left: number,
-    request?: AnyInput,
-    { signal, idempotencyKey: key = path < "l" ? crypto.randomUUID() : undefined }: KeyedCallOptions = {},
+    signal: AbortSignal | undefined,
+    key?: string,
   ): Promise<A> {
-    if (key !== undefined) need("idempotencyKey", key, /^[ -~]{1,255}$/, "1 to 255 printable ASCII characters");
-    const sent = path[0] !== "l" && { method: "POST", body: JSON.stringify({ ...request, customer_uuid }) };
     for (;;) {
       signal?.throwIfAborted();
       const ending = new AbortController();
@@ -114,8 +125,8 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
       try {
         const asking = async () => {
           // The global `fetch` is read on each call, so that tools can replace it later.
-          const answer = await (given ?? fetch)(v1 + path, {
-            ...sent,
+          const response = await (given ?? fetch)(v1 + path, {
+            ...init,
             headers: {
               "x-api-key": apiKey,
               "customer-uuid": customer_uuid,
@@ -125,7 +136,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
             redirect: "manual",
             signal: ending.signal,
           });
-          return [answer, await answer.text()] as const;
+          return [response, await response.text()] as const;
         };
         // Your own `fetch` may ignore its signal.
         const ended = new Promise<never>((_, reject) => {
@@ -133,23 +144,8 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         });
         const [{ status, headers }, text] = await Promise.race([asking(), ended]);
         const body = objectOf(text);
-        const { authentication_uuid: id = body.phone_number } = body;
-        if (
-          status === 200 &&
-          known.test(JSON.stringify([path[0], body.status ?? body.line_type, id])) &&
-          id === (request?.authentication_uuid?.toLowerCase() ?? id)
-        )
-          return { ...factsOf(headers), ...body } as A;
-        const seconds = headers.get("retry-after") as string;
-        const retry_after = /^\d{1,9}$/.test(seconds) ? +seconds : undefined;
-        failed =
-          status >= 400 && body.doc_url && typeof body.code === "string"
-            ? new FaultError(body as ErrorBody, status, retry_after)
-            : new TransportError(
-                "bad_answer",
-                `HTTP ${status} (${headers.get("location")?.replace(/\d{7,}/, "…") ?? headers.get("content-type")}) is not ours: check baseUrl`,
-                { status, retry_after },
-              );
+        if (status === 200 && isOurs(body)) return { ...factsOf(headers), ...body } as A;
+        failed = errorOf(status, headers, body);
       } catch (cause) {
         signal?.throwIfAborted();
         failed = ending.signal.aborted
@@ -159,16 +155,19 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         end();
       }
       const { status = 502, retry_after = 0.25 } = failed;
-      if (!left-- || status < 502 || status > 504 || retry_after > 5) throw failed;
+      if (left-- === 0 || status < 502 || status > 504 || retry_after > 5) throw failed;
       await new Promise<void>((resolve) => wake(retry_after, signal, resolve));
     }
   }
 
   return {
-    createAuthentication: (request, options) => call("authentication", retries, request, options),
-    retry: (request, options) => call("retry", 0, request, options),
-    check: (request, options) => call("check", retries, request, options),
-    lookup: async ({ phone_number }, options) => call(`lookup/${encodeURIComponent(phone_number)}`, retries, undefined, options),
+    createAuthentication: (request, options) => post("authentication", request, options),
+    retry: (request, options) => post("retry", request, options),
+    check: (request, options) => post("check", request, options),
+    lookup: async ({ phone_number }, options) => {
+      const isOurs = ({ line_type, phone_number: id }: Body) => hasForm(line_type, /^[A-Z]\w+$/) && typeof id === "string";
+      return send(`lookup/${encodeURIComponent(phone_number)}`, {}, isOurs, retries, options?.signal);
+    },
   };
 }
 
@@ -184,13 +183,17 @@ function wake(seconds: number, signal: AbortSignal | undefined, go: () => void):
   return end;
 }
 
-/** @throws TypeError unless the value is text of this form. The error omits the value, which may be a key. */
-function need(option: string, value: unknown, form: RegExp, what: string): void {
-  if (typeof value !== "string" || !form.test(value)) throw new TypeError(`createClient: ${option} must be ${what}`);
+/** The error omits the value, which may be a key. */
+function requireOption(option: string, isValid: boolean, what: string): void {
+  if (!isValid) throw new TypeError(`createClient: ${option} must be ${what}`);
+}
+
+function hasForm(value: unknown, form: RegExp): boolean {
+  return typeof value === "string" && form.test(value);
 }
 
 /** The object in a text; an empty one if it is not JSON. */
-function objectOf(text: string): Partial<ErrorBody & RetryResponse & LookupResponse> {
+function objectOf(text: string): Body {
   try {
     return Object(JSON.parse(text));
   } catch {
@@ -198,9 +201,18 @@ function objectOf(text: string): Partial<ErrorBody & RetryResponse & LookupRespo
   }
 }
 
-/**
- * What a response must contain, by the first letter of its call: one of the call's statuses and an id; for a lookup, a
- * line type and a number.
- */
-const known =
-  /^\["(a","(pending|spam_detected)|r","(approved|denied|no_attempt)|c","((in)?valid|without_attempt)|[rc]","(expired_auth|already_validated)|[arc]","rate_limited|l","[A-Z]\w+)","/;
+/** The error for a response that is not a result of its call. */
+function errorOf(status: number, headers: { get(name: string): string | null }, body: Body): FaultError | TransportError {
+  const seconds = headers.get("retry-after") ?? "";
+  const retry_after = /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined;
+  if (status >= 400 && body.doc_url && typeof body.code === "string") return new FaultError(body as ErrorBody, status, retry_after);
+  const what = headers.get("location")?.replace(/\d{7,}/, "…") ?? headers.get("content-type");
+  return new TransportError("bad_answer", `HTTP ${status} (${what}) is not ours: check baseUrl`, { status, retry_after });
+}
+
+/** The statuses of each call. */
+const statuses = {
+  authentication: /^(pending|spam_detected|rate_limited)$/,
+  retry: /^(approved|denied|no_attempt|expired_auth|already_validated|rate_limited)$/,
+  check: /^(valid|invalid|without_attempt|expired_auth|already_validated|rate_limited)$/,
+};
