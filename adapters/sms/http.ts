@@ -195,11 +195,13 @@ export interface HttpReceiptsOptions {
    * Name of the field with the status: in the query, in a form, or a path in JSON (`"data.status"`). Default: `status`.
    */
   readonly status?: string;
-  /** Name of the field with the carrier's message id. Default: `id`. */
+  /**
+   * Name of the field with the carrier's message id. Default: `id`. Reports at a message's own URL need none.
+   */
   readonly messageId?: string;
   /** Name of the field in which the carrier echoes `{reference}`. */
   readonly reference?: string;
-  /** Name of the field with a time: ISO 8601, or seconds or milliseconds since the epoch. */
+  /** Name of the field with a time: ISO 8601 (UTC unless it names a zone), or seconds or milliseconds since the epoch. */
   readonly at?: string;
   /** Name of the field with an error code. */
   readonly error?: string;
@@ -244,7 +246,7 @@ export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
     if (!statuses.includes(status)) throw optionError(name, `statuses.${word}`, "is not a status", `Pass one of ${statuses.join(", ")}.`);
   const bearsSecret = options.secret === undefined ? undefined : openUrlSecret(name, options.secret);
 
-  const reportOf = (field: (key: string) => unknown): CarrierReport => {
+  const reportOf = (field: (key: string) => unknown, byUrl: boolean): CarrierReport => {
     const maybe = (key: string | undefined) => (key === undefined ? undefined : field(key));
     const status = field(options.status ?? "status");
     return {
@@ -254,6 +256,7 @@ export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
       error: maybe(options.error),
       reference: maybe(options.reference),
       ...(bearsSecret !== undefined && { idSpace: provider }),
+      byUrl,
     };
   };
 
@@ -268,10 +271,11 @@ export function httpReceipts(options: HttpReceiptsOptions): ReceiptSource {
       const list = Array.isArray(json) ? json : options.reports === undefined ? undefined : listAt(options.reports, json, form);
       const inBody = (item: unknown) => (key: string) =>
         typeof item === "object" && item !== null ? pick(item, ...key.split(".")) : (form.get(key) ?? query.get(key) ?? undefined);
+      const vouched = bearsSecret?.(request) === true;
       return readReports(
-        (list ?? [json]).map((item: unknown) => reportOf(inBody(item))),
+        (list ?? [json]).map((item: unknown) => reportOf(inBody(item), !vouched)),
         words,
-        bearsSecret?.(request) === true,
+        vouched,
       );
     },
   };

@@ -23,6 +23,8 @@ export interface CarrierReport {
   readonly reference?: unknown;
   /** The scope in which `messageId` is unique, for carriers whose receipts name nothing else. */
   readonly idSpace?: string;
+  /** No id is needed: the message's own URL may name it. */
+  readonly byUrl?: boolean;
   /** Errors which mean that the number is not on the channel. */
   readonly unreachableBy?: ReadonlySet<string>;
 }
@@ -51,7 +53,7 @@ export function readReport(report: CarrierReport, words: StatusWords, vouched?: 
 function toReceipts(report: CarrierReport, words: StatusWords): readonly Receipt[] | undefined {
   const messageId = idToken(report.messageId);
   const reference = typeof report.reference === "string" && referenceForm.test(report.reference) ? report.reference : undefined;
-  if (typeof report.status !== "string" || (messageId === undefined && reference === undefined)) return undefined;
+  if (typeof report.status !== "string" || (messageId === undefined && reference === undefined && report.byUrl !== true)) return undefined;
   const status = words.get(report.status.toLowerCase());
   if (status === undefined) return [];
   const error = errorToken(report.error);
@@ -104,9 +106,9 @@ export function bodyForm(request: ReceiptRequest): URLSearchParams | undefined {
   return text === undefined ? undefined : new URLSearchParams(text);
 }
 
-/** Parses an ISO 8601 time into milliseconds since the epoch. */
+/** Parses an ISO 8601 time, in UTC unless it names a zone, into milliseconds since the epoch. */
 export function isoTime(value: unknown): number | undefined {
-  const at = typeof value === "string" ? Date.parse(value) : Number.NaN;
+  const at = typeof value === "string" ? Date.parse(value.replace(/^(\d{4}-\d\d-\d\d)[T ]([\d:.]+)$/, "$1T$2Z")) : Number.NaN;
   return Number.isFinite(at) ? at : undefined;
 }
 
