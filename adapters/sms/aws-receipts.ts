@@ -69,11 +69,11 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
       const eventType = pick(event, "eventType");
       // Voice and media events may use the same topic.
       if (typeof eventType === "string" && !/^(TEXT|RCS)_/.test(eventType)) return { receipts: [] };
-      const isFinal = pick(event, "isFinal") === true;
+      const isFinal = pick(event, "isFinal");
       const said = words.get(String(eventType).toLowerCase());
-      // RCS that fails goes on as a text, unless that was final.
-      const goesOn = /^RCS_\w*FALLBACK/.test(String(eventType)) || (!isFinal && said === "undeliverable" && /^RCS_/.test(String(eventType)));
-      const isDelivered = isFinal && /^(TEXT|RCS)_SUCCESSFUL$/.test(String(eventType));
+      // Another event follows: of another try, or of RCS that goes on as a text.
+      const goesOn = /^RCS_\w*FALLBACK/.test(String(eventType)) || (isFinal === false && (said === "undeliverable" || said === "unknown"));
+      const isDelivered = isFinal === true && /^(TEXT|RCS)_SUCCESSFUL$/.test(String(eventType));
       const at = pick(event, "eventTimestamp");
       return readReport(
         {

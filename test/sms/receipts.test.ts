@@ -101,7 +101,7 @@ const signed: Readonly<Record<string, Signed>> = {
       eventType: `TEXT_${status}`,
       eventVersion: "1.0",
       eventTimestamp: now - 1000,
-      isFinal: false,
+      isFinal: status !== "SUCCESSFUL",
       destinationPhoneNumber: "+14155552671",
       isoCountryCode: "US",
       messageId: "862a8790-60c0-4430-9b2b-658bd0000001",
