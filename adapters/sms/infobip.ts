@@ -73,8 +73,8 @@ export function infobipSender(options: InfobipSenderOptions): SmsSender {
     accepted({ json }) {
       const message = pick(json, "messages", 0);
       const status = pick(message, "status", "name");
-      const refused = pick(message, "status", "groupName") === "REJECTED" && status !== "REJECTED_DUPLICATE_MESSAGE_ID";
-      return refused ? rejectedWith(status) : acceptedAs(pick(message, "messageId"));
+      const isRejected = pick(message, "status", "groupName") === "REJECTED" && status !== "REJECTED_DUPLICATE_MESSAGE_ID";
+      return isRejected || status === "UNDELIVERABLE_NOT_SENT" ? rejectedWith(status) : acceptedAs(pick(message, "messageId"));
     },
     errorCode: ({ json }) => pick(json, "errorCode") ?? pick(json, "requestError", "serviceException", "messageId"),
     // "Get account balance", infobip.com/docs/api/platform/account-management: returns 403 if the key has the messages
@@ -92,10 +92,14 @@ const words = statusWords({
   in_transit: ["pending"],
   delivered: ["delivered"],
   undeliverable: ["undeliverable", "expired", "rejected"],
+  unknown: ["unknown"],
 });
 
-/** "Intermediate": these have the name of a final group, but another report follows. */
-const intermediate = new Set(["DELIVERED_TO_OPERATOR"]);
+/** Statuses that mean something else than their group: another report follows, or no report came. */
+const exceptions = new Map<unknown, string>([
+  ["DELIVERED_TO_OPERATOR", "pending"],
+  ["EXPIRED_DLR_UNKNOWN", "unknown"],
+]);
 
 /**
  * Reads Infobip's delivery reports ("Message delivery reports", infobip.com/docs/api/channels/sms): JSON, `results`, up
@@ -109,11 +113,10 @@ export function infobipReceipts(): ReceiptSource {
       const results = pick(bodyJson(request), "results");
       if (!Array.isArray(results)) return malformed("the body holds no results");
       const reports = results.map((result: unknown) => {
-        const name = pick(result, "status", "name");
         const error = pick(result, "error", "name");
         return {
           messageId: pick(result, "messageId"),
-          status: typeof name === "string" && intermediate.has(name) ? "pending" : pick(result, "status", "groupName"),
+          status: exceptions.get(pick(result, "status", "name")) ?? pick(result, "status", "groupName"),
           at: isoTime(pick(result, "doneAt")),
           error: error === "NO_ERROR" ? undefined : error,
           reference: pick(result, "callbackData"),
