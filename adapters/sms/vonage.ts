@@ -40,6 +40,9 @@ export const vonageVariables: Variables = {
 /** "1000 Throttled", "1100 Communication Failed - Message was not submitted": not sent, at any status. */
 const notSent = new Set(["1000", "1100"]);
 
+/** "1300 Not part of the provider network": the number is not on the channel. */
+const notOnChannel = new Set(["1300"]);
+
 /** Limits of `ttl`, in seconds. */
 const shortestTtl = 20;
 const longestTtl = 604_800;
@@ -159,6 +162,7 @@ function messagesApi(options: VonageAccount & TransportOptions, authorization: (
     // The problem's type is a URL with the code as fragment: "https://developer.vonage.com/api-errors/messages#1120".
     errorCode: ({ json }: CarrierResponse) => String(pick(json, "type") ?? "").split("#")[1],
     notSent: (code: string) => notSent.has(code),
+    unreachable: (code: string) => notOnChannel.has(code),
     // "Get Account Balance", developer.vonage.com/en/api/account: accepts the account's key and secret only, on a
     // separate host.
     ...(options.apiKey !== undefined && {
@@ -220,6 +224,7 @@ export function vonageReceipts(options: VonageWebhookOptions): ReceiptSource {
           at: isoTime(pick(body, "timestamp")),
           error: String(pick(body, "error", "type") ?? "").split("#")[1] ?? pick(body, "error", "title"),
           reference: pick(body, "client_ref"),
+          unreachableBy: notOnChannel,
         },
         words,
       );
