@@ -1,0 +1,137 @@
+import { createRequire } from "node:module";
+import { join } from "node:path";
+import { build } from "esbuild";
+import ts from "typescript";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type App, builtFiles, newApp, webpackBundle } from "./bundles-kit.js";
+
+function app(packages?: readonly string[]): App {
+  const made = newApp(packages);
+  onTestFinished(() => made.remove());
+  return made;
+}
+
+const secret = "q7Jx0dPz1mWc5nYt8vBk3rHs6uLe9aGf2oXi4";
+
+/** One verification, and the name of an error, printed on one line. */
+const verification = (imports: string, store: string) => `
+import { createVerifier, VerifierError } from "phoneproof";
+${imports}
+import { inboxSender } from "phoneproof/senders/inbox";
+async function main() {
+  const sender = inboxSender();
+  const verifier = createVerifier({ store: ${store}, sender, secret: "${secret}", countries: ["FR"] });
+  const { authentication_uuid } = await verifier.createAuthentication({ phone_number: "+33612345678" });
+  const { status } = await verifier.check({ authentication_uuid, check_code: sender.messages[0].code });
+  const error = await verifier.createAuthentication({ phone_number: "+33142685300" }).catch((thrown) => thrown);
+  console.log(status, error instanceof VerifierError, error.name, error.code);
+  await verifier.close();
+}
+main();
+`;
+
+describe("a bundled server", () => {
+  it.each(["esm", "cjs"] as const)("verifies a number as one minified file without node_modules, in %s (docs/runtimes.md#node)", async (format) => {
+    const made = app();
+    const entry = made.write("server.js", verification('import { memoryStore } from "phoneproof/memory";', "memoryStore()"));
+    const { warnings, outputFiles } = await build({
+      entryPoints: [entry],
+      bundle: true,
+      minify: true,
+      platform: "node",
+      format,
+      write: false,
+      logLevel: "silent",
+    });
+    made.uninstall();
+    const file = made.write(format === "esm" ? "server.mjs" : "server.cjs", outputFiles[0]?.text ?? "");
+    expect(warnings).toEqual([]);
+    expect(await made.run(file)).toBe("valid true VerifierError invalid_line\n");
+  });
+
+  it("opens an SQLite file after webpack: node:sqlite, or libsql on older Node.js (docs/stores.md#sqlite)", async () => {
+    const made = app(["libsql"]);
+    const entry = made.write("server.js", verification('import { sqliteStore } from "phoneproof/sqlite";', 'sqliteStore({ file: "data.db" })'));
+    const bundled = await webpackBundle(made.folder, entry, "bundle.mjs");
+    expect(bundled.errors).toEqual([]);
+    expect(await made.run(join(made.folder, "bundle.mjs")).catch(({ stdout, stderr }) => stdout + stderr)).toBe("valid true VerifierError invalid_line\n");
+  });
+
+  it("has no expression as the name of a module, which webpack cannot follow (docs/stores.md#sqlite)", async () => {
+    const made = app(["libsql"]);
+    const entry = made.write("server.js", 'import { sqliteStore } from "phoneproof/sqlite"; console.log(sqliteStore);');
+    expect((await webpackBundle(made.folder, entry, "bundle.mjs")).warnings).toEqual([]);
+  });
+});
+
+describe("both formats in one process", () => {
+  it("makes errors of the client that the other copy knows, as VerifierError's (docs/front-end.md#from-other-servers-the-client)", async () => {
+    const made = app();
+    const { client, root } = await bothFormats(made);
+    expect(new root.required.VerifierError("bad_request", "no")).toBeInstanceOf(root.imported.VerifierError);
+    const fault = new client.required.FaultError({ code: "invalid_line", message: "no", doc_url: "https://example.com" }, 400);
+    expect(fault).toBeInstanceOf(client.imported.FaultError);
+    expect(new client.required.TransportError("timeout", "late")).toBeInstanceOf(client.imported.TransportError);
+    expect(fault).not.toBeInstanceOf(client.imported.TransportError);
+  });
+
+  it("makes errors of a webhook that the other copy knows (docs/callbacks.md)", async () => {
+    const { webhooks } = await bothFormats(app());
+    let thrown: unknown;
+    try {
+      webhooks.required.verifyWebhook({ secret: "whsec_", headers: {}, body: "" });
+    } catch (error) {
+      thrown = error;
+    }
+    expect(thrown).toBeInstanceOf(webhooks.required.WebhookError);
+    expect(thrown).toBeInstanceOf(webhooks.imported.WebhookError);
+  });
+});
+
+async function bothFormats({ folder }: App) {
+  const require = createRequire(join(folder, "main.js"));
+  const both = async (name: string) => {
+    const required = require(name);
+    return { required, imported: await import(/* @vite-ignore */ require.resolve(name).replace(/\.cjs$/, ".js")) };
+  };
+  return { root: await both("phoneproof"), client: await both("phoneproof/client"), webhooks: await both("phoneproof/webhooks") };
+}
+
+describe("a TypeScript app that emits declarations", () => {
+  const mounts = [
+    ["nodeHandler", "phoneproof/node"],
+    ["fetchHandler", "phoneproof/fetch"],
+    ["expressHandlers", "phoneproof/express"],
+    ["fastifyPlugin", "phoneproof/fastify"],
+    ["nextHandlers", "phoneproof/next"],
+  ] as const;
+  it.each(mounts)("may export what %s returns without naming its type (docs/frameworks.md)", (name, path) => {
+    const made = app();
+    const file = made.write("handler.ts", `import { ${name} } from "${path}";\nexport const handler = ${name}([]);\n`);
+    const program = ts.createProgram([file], {
+      target: ts.ScriptTarget.ES2022,
+      module: ts.ModuleKind.NodeNext,
+      moduleResolution: ts.ModuleResolutionKind.NodeNext,
+      strict: true,
+      skipLibCheck: true,
+      declaration: true,
+      emitDeclarationOnly: true,
+      outDir: join(made.folder, "out"),
+      types: [],
+    });
+    const source = program.getSourceFile(file);
+    const found = [...program.getSemanticDiagnostics(source), ...program.getDeclarationDiagnostics(source)];
+    expect(found.map(({ code, messageText }) => `TS${code}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`)).toEqual([]);
+  });
+});
+
+describe("the built files", () => {
+  it("are the same in every folder: no path of the machine that built them (docs/install.md#today-from-a-clone-or-a-packed-file)", () => {
+    const absolute = /raw-text:\/|["'\s:](?:\/[\w.-]+)+\/(?:src|adapters|clients)\/[\w./-]+\.(?:ts|js|css|html)/;
+    expect(
+      builtFiles()
+        .filter(({ text }) => absolute.test(text))
+        .map(({ path }) => path),
+    ).toEqual([]);
+  });
+});
