@@ -33,10 +33,10 @@ function builtIn(): Database | undefined {
 }
 
 async function installed(): Promise<Database> {
-  // A variable, so that bundlers do not resolve it.
+  // A variable, and for webpack a comment, so that bundlers leave it to the runtime.
   const name = "libsql";
   try {
-    return (await import(name)).default;
+    return (await import(/* webpackIgnore: true */ name)).default;
   } catch (cause) {
     const fix = "use Node.js 22.13 or newer, or npm install libsql";
     throw new SqliteError(`sqliteStore: option \`file\` needs node:sqlite, which this runtime does not have, or the package libsql: ${fix}`, { cause });
