@@ -3,6 +3,8 @@ import { type Mountable, mounted } from "./mounted.js";
 import { bodyReader, type NodeRequest, type NodeResponse, toHttpRequest, writeResponse } from "./node-message.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 
+export type { NodeRequest, NodeResponse } from "./node-message.js";
+
 export interface NodeOptions {
   /** The part of the path before `/v1`, for example `"/api"`. Default: `""`. */
   readonly basePath?: string | undefined;
