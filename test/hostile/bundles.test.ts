@@ -1,4 +1,3 @@
-import { createRequire } from "node:module";
 import { join } from "node:path";
 import { build } from "esbuild";
 import ts from "typescript";
@@ -63,39 +62,6 @@ describe("a bundled server", () => {
     expect((await webpackBundle(made.folder, entry, "bundle.mjs")).warnings).toEqual([]);
   });
 });
-
-describe("both formats in one process", () => {
-  it("makes errors of the client that the other copy knows, as VerifierError's (docs/front-end.md#from-other-servers-the-client)", async () => {
-    const made = app();
-    const { client, root } = await bothFormats(made);
-    expect(new root.required.VerifierError("bad_request", "no")).toBeInstanceOf(root.imported.VerifierError);
-    const fault = new client.required.FaultError({ code: "invalid_line", message: "no", doc_url: "https://example.com" }, 400);
-    expect(fault).toBeInstanceOf(client.imported.FaultError);
-    expect(new client.required.TransportError("timeout", "late")).toBeInstanceOf(client.imported.TransportError);
-    expect(fault).not.toBeInstanceOf(client.imported.TransportError);
-  });
-
-  it("makes errors of a webhook that the other copy knows (docs/callbacks.md)", async () => {
-    const { webhooks } = await bothFormats(app());
-    let thrown: unknown;
-    try {
-      webhooks.required.verifyWebhook({ secret: "whsec_", headers: {}, body: "" });
-    } catch (error) {
-      thrown = error;
-    }
-    expect(thrown).toBeInstanceOf(webhooks.required.WebhookError);
-    expect(thrown).toBeInstanceOf(webhooks.imported.WebhookError);
-  });
-});
-
-async function bothFormats({ folder }: App) {
-  const require = createRequire(join(folder, "main.js"));
-  const both = async (name: string) => {
-    const required = require(name);
-    return { required, imported: await import(/* @vite-ignore */ require.resolve(name).replace(/\.cjs$/, ".js")) };
-  };
-  return { root: await both("phoneproof"), client: await both("phoneproof/client"), webhooks: await both("phoneproof/webhooks") };
-}
 
 describe("a TypeScript app that emits declarations", () => {
   const mounts = [
