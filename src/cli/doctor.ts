@@ -33,7 +33,7 @@ export function readDoctorSettings(args: readonly string[], env: Environment) {
  */
 export async function runDoctor({ module, place, production, json }: DoctorSettings, { out, err }: DevOutput): Promise<number> {
   const warn = (line: string) => err(`phoneproof: ${line}\n`);
-  const findings = await findingsOf(production, verifierOf(module, place, warn, ["diagnose"]));
+  const findings = await findingsOf(production, verifierOf(module, place, warn, ["diagnose"], { readsOnly: true }));
   const faults = findings.filter(({ level }) => level === "fault");
   const ok = faults.length === 0;
   if (json) out(`${JSON.stringify({ ok, findings })}\n`);

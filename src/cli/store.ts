@@ -21,6 +21,8 @@ export interface OpenStore {
 interface Candidate extends OpenStore {
   /** Settles once the server has executed a command for the store. */
   probe(): Promise<unknown>;
+  /** The same, and makes tables or indexes. */
+  prepare?(): Promise<unknown>;
   /** The client's last error while connecting. */
   error?(): unknown;
 }
@@ -29,8 +31,10 @@ interface Candidate extends OpenStore {
 const startTimeout = 3_000;
 
 export interface Opening {
-  /** Fails where there is no file: SQLite would create an empty one. Default: false. */
+  /** Fails where there is no file: SQLite would create an empty one. Implies `readsOnly`. Default: false. */
   readonly mustExist?: boolean;
+  /** Makes no tables and indexes in a server. Default: false. */
+  readonly readsOnly?: boolean;
   /** Waits in the background for a server that is down; until it responds, requests are rejected. Default: false. */
   readonly waits?: boolean;
 }
@@ -74,7 +78,11 @@ async function openData({ by, file, isAsked }: DataSettings, warn: (line: string
  * @throws Error if the driver is not installed or the server cannot be used. The message names the option or variable, and the fix.
  * The URL may contain a password, which no driver includes in its errors.
  */
-async function openStore(settings: StoreSettings, warn: (line: string) => void, { waits = false }: Opening): Promise<OpenStore> {
+async function openStore(
+  settings: StoreSettings,
+  warn: (line: string) => void,
+  { waits = false, mustExist, readsOnly = mustExist }: Opening,
+): Promise<OpenStore> {
   const { by: name = "--store", driver, url, prefix } = settings;
   let opened: Candidate | undefined;
   let timer: NodeJS.Timeout | undefined;
@@ -84,7 +92,7 @@ async function openStore(settings: StoreSettings, warn: (line: string) => void, 
     const late = new Promise<never>((_, reject) => {
       timer = setTimeout(() => reject(candidate.error?.() ?? new Error(`no response within ${startTimeout / 1000} s`)), startTimeout);
     });
-    await Promise.race([candidate.probe(), late]);
+    await Promise.race([readsOnly ? candidate.probe() : prepared(candidate), late]);
     return candidate;
   } catch (error) {
     if (error instanceof DriverMissing) throw new Error(`${name} ${error.message}`);
@@ -95,18 +103,22 @@ async function openStore(settings: StoreSettings, warn: (line: string) => void, 
       throw new Error(problem);
     }
     warn(`${problem} It is tried again until it responds; until then, requests get 503.`);
-    void keepProbing(opened);
+    void keepTrying(opened);
     return opened;
   } finally {
     clearTimeout(timer);
   }
 }
 
-/** Probes the server until it responds; its probe may also make tables or indexes. */
-async function keepProbing({ probe }: Candidate): Promise<void> {
+async function prepared({ probe, prepare = probe }: Candidate): Promise<void> {
+  await prepare();
+}
+
+/** Prepares the store as soon as its server responds. */
+async function keepTrying(candidate: Candidate): Promise<void> {
   for (;;) {
     await sleep(startTimeout, undefined, { ref: false });
-    const works = await probe().then(
+    const works = await prepared(candidate).then(
       () => true,
       () => false,
     );
@@ -154,7 +166,7 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
       maxConnecting: 8,
     });
     const store = mongoStore({ db: client.db(), ...naming });
-    return { store, name: "MongoDB", probe: () => store.ensureIndexes(), close: () => client.close() };
+    return { store, name: "MongoDB", probe: () => store.get("probe"), prepare: () => store.ensureIndexes(), close: () => client.close() };
   },
 
   async pg(url, { prefix }) {
@@ -163,7 +175,9 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
     // Without a listener, the process would end when the server closes an idle connection.
     pool.on("error", () => {});
     const store = postgresStore({ pool, ...(prefix !== undefined && { schema: prefix }) });
-    return { store, name: "PostgreSQL", probe: () => store.ensureSchema(), close: () => pool.end() };
+    // Without the schema, `inspect` works too.
+    const probe = async () => store.inspect?.(Date.now());
+    return { store, name: "PostgreSQL", probe, prepare: () => store.ensureSchema(), close: () => pool.end() };
   },
 
   async "@upstash/redis"(url, naming, token) {
