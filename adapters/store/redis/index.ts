@@ -124,12 +124,14 @@ export function redisStore(options: RedisStoreOptions): Store {
 
     /**
      * Reports what the server shows to scripts, so that every client can ask and none needs CONFIG permission. On a
-     * cluster, time and settings are those of the first shard's node.
+     * cluster, the time is that of the first shard's node, and a setting is that of the node where it is worst.
      */
     async inspect(until) {
       const answers = await Promise.all(keys.wakes.map(async (wake) => (await ask(inspectScript, [wake], [String(until)])).slice(1).split("\n")));
       const [time = "", , aof = "", policy = ""] = answers[0] ?? [];
-      const settings = { ...(aof !== "" && { appendonly: aof === "1" ? "yes" : "no" }), ...(policy !== "" && { "maxmemory-policy": policy }) };
+      const appendonly = answers.every(([, , aof]) => aof === "1") ? "yes" : "no";
+      const evicting = answers.map(([, , , policy]) => policy).find((policy) => policy !== "" && policy !== "noeviction");
+      const settings = { ...(aof !== "" && { appendonly }), ...(policy !== "" && { "maxmemory-policy": evicting ?? policy }) };
       const due = answers.reduce((sum, [, due]) => sum + Number(due), 0);
       const replica = "the server is a replica, which cannot be written: connect to the primary, or promote it with REPLICAOF NO ONE";
       const missing = answers.some(([, , , , role]) => role === "slave") ? [replica] : undefined;
