@@ -92,11 +92,11 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
   if (store.fault) yield note("store", store.fault, "allow the client to read the store's settings");
   const eviction = kept["maxmemory-policy"] ?? "noeviction";
   const evicts = `Redis evicts keys (maxmemory-policy ${eviction}): when it is full, limits and codes are lost`;
-  if (eviction !== "noeviction") yield fault("store", evicts, "CONFIG SET maxmemory-policy noeviction");
+  if (eviction !== "noeviction") yield fault("store", evicts, redisSetting("maxmemory-policy noeviction"));
   if (store.kind === "redis" && kept["maxmemory-policy"] === undefined)
     yield note("store", "Redis does not show its settings to this client", "make sure that maxmemory-policy is noeviction, and appendonly yes");
   if (kept["appendonly"] === "no")
-    yield warning("store", "Redis has no append-only file: a restart loses what was counted since the last snapshot", "CONFIG SET appendonly yes");
+    yield warning("store", "Redis has no append-only file: a restart loses what was counted since the last snapshot", redisSetting("appendonly yes"));
   if (kept["deployment"] === "standalone")
     yield warning(
       "store",
@@ -135,6 +135,9 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
   const fix = "see verifier.deadLetters(), fix the receiver, then call verifier.redeliver(letter)";
   if (dead > 0) yield warning("callbacks", `${many(dead, "callback was", "callbacks were")} given up`, fix);
 }
+
+/** Set in the running server alone, it would be lost at a restart, and with `appendonly` all data too. */
+const redisSetting = (setting: string) => `set ${setting} in redis.conf, and in the running server: CONFIG SET ${setting}`;
 
 async function credentialFindings({ context: { clock }, sender }: Examined): Promise<Finding[]> {
   const { verify } = sender;

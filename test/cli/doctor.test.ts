@@ -100,8 +100,13 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     const { code, findings } = await examine("sound");
     expect(code).toBe(1);
     expect(findings).toMatchObject([
-      { level: "fault", about: "store", message: expect.stringContaining("allkeys-lru"), fix: "CONFIG SET maxmemory-policy noeviction" },
-      { level: "warning", about: "store", fix: "CONFIG SET appendonly yes" },
+      {
+        level: "fault",
+        about: "store",
+        message: expect.stringContaining("allkeys-lru"),
+        fix: "set maxmemory-policy noeviction in redis.conf, and in the running server: CONFIG SET maxmemory-policy noeviction",
+      },
+      { level: "warning", about: "store", fix: "set appendonly yes in redis.conf, and in the running server: CONFIG SET appendonly yes" },
     ]);
   });
 

@@ -9,7 +9,11 @@ const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])
   [/cannot start a transaction within/i, "has a transaction open", "give the store its own handle"],
   [/readonly|query_only/i, "is read-only", "open it for writing, and let the process write to its folder too"],
   [/database or disk is full/i, "is full", "make room on the disk, or raise max_page_count; nothing was written"],
-  [/malformed|not a database|file is encrypted/i, "is corrupt, or is not an SQLite database", "restore it from a backup, or name another file"],
+  [
+    /malformed|not a database|file is encrypted/i,
+    "is corrupt, or is not an SQLite database",
+    "restore it from a backup, without its old -wal and -shm files, or name another file",
+  ],
   [/unable to open/i, "cannot be opened", "name a file, create its folder, and let the process write to it"],
   [/disk I\/O error/i, "cannot be read or written", "check the disk; keep the file off network file systems"],
 ];
