@@ -1,7 +1,7 @@
 import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { fallbackWork, wakeAt } from "../../domain/delivery.js";
-import { slotOf } from "../../domain/ids.js";
+import { isInSlot, slotOf } from "../../domain/ids.js";
 import { keptApartClaim } from "../../domain/quota.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
@@ -159,6 +159,13 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     return slot === id || (held !== undefined && isIt(held, id)) ? held : read(deadline, customer, id);
   };
 
+  /** Whether a record is only a copy, made for a verification that was then rejected: its slot still holds it. */
+  const isInSlotToo = async (deadline: StoreDeadline, { auth, at }: Held): Promise<boolean> => {
+    if (at !== auth.id || !isInSlot(at)) return false;
+    const held = await read(deadline, auth.customer, slotOf(at));
+    return held !== undefined && isIt(held, at);
+  };
+
   const commit = async (deadline: StoreDeadline, writing: Writing): Promise<Committed> => {
     const { id, next, before, claims = [], counts = [], revoke, token = keyring.newToken() } = writing;
     const written = now();
@@ -227,7 +234,8 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
 
     async lease(deadline, until, limit, leaseUntil) {
       const records = await deadline.call(() => store.lease(until, limit, leaseUntil));
-      return { held: records.flatMap(readable), all: records.length };
+      const held = await Promise.all(records.flatMap(readable).map(async (one) => ((await isInSlotToo(deadline, one)) ? [] : one)));
+      return { held: held.flat(), all: records.length };
     },
 
     note(from, to) {
