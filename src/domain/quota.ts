@@ -278,10 +278,10 @@ function memberOf({ id, createdAt, attempt }: SendSubject): string {
   return `${id}/${base36(createdAt)}/${attempt}`;
 }
 
-/** Reads the authentication's id and its creation time from a member of a number's windows. */
-export function readMember(member: string): { readonly id: string; readonly at: number } {
-  const [id = "", at = ""] = member.split("/");
-  return { id, at: Number.parseInt(at, 36) };
+/** Reads the authentication's id and creation time, and the attempt, from a member of a number's windows. */
+export function readMember(member: string): { readonly id: string; readonly at: number; readonly attempt: number } {
+  const [id = "", at = "", attempt = "1"] = member.split("/");
+  return { id, at: Number.parseInt(at, 36), attempt: Number(attempt) };
 }
 
 /** Replaces the id of an erased authentication. */

@@ -73,12 +73,13 @@ async function eraseUnder(parts: Context, { customer, policy }: Account, own: Ow
   // The latest time at which another process may have claimed them.
   const latest = clock.now() + 2 * settings.clockSkew;
   const keptFor = longest(policy.limits.perNumber) + 2 * settings.clockSkew;
-  // A send happens within its authentication's lifetime; what no cap counts any more is not counted again.
-  const since = latest - keptFor - milliseconds(policy.lifetime) - 2 * settings.clockSkew;
+  // What no cap counts any more is not counted again. A retry may have come as late as its authentication ended.
+  const since = latest - keptFor - 2 * settings.clockSkew;
+  const isCounted = ({ at, attempt }: ReturnType<typeof readMember>) => at > since - (attempt === 1 ? 0 : milliseconds(policy.lifetime));
   for (const some of chunksOf(sends, atATime)) {
     await commit(movedClaims(own.names, some, latest, keptFor));
     // The same for every erasure, so that a send counts once if two erase it.
-    const nameless = some.filter((member) => readMember(member).at > since).map((member) => `${nobody}/0/${pseudonym(member).slice(0, 8)}`);
+    const nameless = some.filter((member) => isCounted(readMember(member))).map((member) => `${nobody}/0/${pseudonym(member).slice(0, 8)}`);
     await commit([...movedClaims(own.names, nameless, latest, keptFor), ...some.map((member) => takenOut(own.names.sends, member, latest, 1))]);
   }
   for (const some of chunksOf(listed, atATime)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
