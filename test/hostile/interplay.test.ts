@@ -507,17 +507,6 @@ describe("limits that meet", () => {
     expect(left.checks === 0 || decisions.length > 0, JSON.stringify({ left, decisions })).toBe(true);
   });
 
-  it("a valid proof waives the spam rules for a start that sends again too (docs/contract.md#challenge)", async () => {
-    const one = alone({ policy: { spam: { ...noSpamRules, range: { mode: "enforce" } } }, challenge: { verify: async (proof) => proof === "solved" } });
-    const { verifications } = one.verifier;
-    const at = (i: number) => ({ customer_uuid: mine, phone_number: `+3361234000${i}` });
-    for (let i = 0; i < 5; i++) await verifications.start(at(i));
-    one.clock.advance(30_000);
-    expect((await verifications.start(at(0))).status).toBe("rate_limited");
-    expect((await verifications.start({ ...at(9), proof: "solved" })).status).toBe("pending");
-    expect((await verifications.start({ ...at(0), proof: "solved" })).status).toBe("pending");
-  });
-
   it("an erasure counts no message again that no cap counts any more (docs/contract.md#erase)", async () => {
     const one = alone();
     for (let i = 0; i < 5; i++) await one.verifier.createAuthentication(of);
