@@ -120,7 +120,7 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
     yield warning(
       "store",
       "PostgreSQL acknowledges commits before it writes them (synchronous_commit off): a crash loses the last second of what was counted and sent",
-      "alter role current_user set synchronous_commit = 'on'",
+      "run as the store's role: alter role current_user set synchronous_commit = 'on'",
     );
   const drift = `the store's clock and this process's differ by ${difference} ms, more than clockSkew allows`;
   if (Math.abs(difference) > Math.max(settings.clockSkew, 1_000) + trip) yield fault("clock", drift, "synchronize both with NTP, or raise clockSkew");

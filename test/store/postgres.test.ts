@@ -69,11 +69,11 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     };
     beforeAll(async () => {
       url = await newDatabase(server);
-      role = `role_${randomUUID().replaceAll("-", "")}`;
-      await sql(url, `create role ${role} login`, "revoke create on schema public from public");
+      role = `role-${randomUUID()}`;
+      await sql(url, `create role "${role}" login`, "revoke create on schema public from public");
     });
     afterAll(async () => {
-      await sql(url, `drop owned by ${role}`, `drop role ${role}`);
+      await sql(url, `drop owned by "${role}"`, `drop role "${role}"`);
     });
 
     it("is told what is missing, step by step, each with its statement; with the rights of docs/stores.md it does all of the work", async () => {
@@ -84,10 +84,10 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
       await expect(store.commit({ record: newRecord() })).rejects.toThrow(/ensureSchema\(\) once, or run schemaSql\(\)/);
       expect(await missing()).toEqual([expect.stringContaining('the schema "phoneproof" is missing')]);
       await sql(url, schemaSql());
-      expect(await missing()).toEqual(['the role may not use the schema: grant usage on schema "phoneproof" to current_user']);
-      await sql(url, `grant usage on schema phoneproof to ${role}`);
-      expect(await missing()).toContain('the right to insert in "phoneproof".sum is missing: grant insert on "phoneproof".sum to current_user');
-      await sql(url, `grant select, insert, update, delete on all tables in schema phoneproof to ${role}`);
+      expect(await missing()).toEqual([`the role may not use the schema: grant usage on schema "phoneproof" to "${role}"`]);
+      await sql(url, `grant usage on schema phoneproof to "${role}"`);
+      expect(await missing()).toContain(`the role lacks insert on table "phoneproof".sum: grant insert on table "phoneproof".sum to "${role}"`);
+      await sql(url, `grant select, insert, update, delete on all tables in schema phoneproof to "${role}"`);
       expect(await missing()).toBeUndefined();
       await works(store);
       await store.ensureSchema();
@@ -104,14 +104,62 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
         const [, fix = ""] = one.split(": ");
         if (fix.startsWith("create ")) await pool.query(fix);
       }
-      expect(await missing()).toEqual(['the function "phoneproof".tally is missing: run schemaSql() again as its owner, after delete from "phoneproof".step']);
-      await pool.query("delete from phoneproof.step");
-      await pool.query(schemaSql().replaceAll("create table", "create table if not exists").replaceAll("create index", "create index if not exists"));
+      const again = "call await store.ensureSchema(), or run schemaSql() as the owner of the schema";
+      expect(await missing()).toEqual([`the function "phoneproof".tally(text, text) is missing: ${again}`]);
+      await pool.query(
+        "drop table phoneproof.step, phoneproof.record; alter table phoneproof.member drop constraint member_pkey; drop index phoneproof.sum_ends",
+      );
+      expect(await missing()).toHaveLength(7);
+      await pool.query(schemaSql());
       expect(await missing()).toBeUndefined();
       await pool.query("update phoneproof.step set number = 0");
-      expect(await missing()).toEqual(['the schema "phoneproof" is at step 0 of 1: call await store.ensureSchema(), or run schemaSql() as its owner']);
+      expect(await missing()).toEqual([`the schema "phoneproof" is at step 0 of 1: ${again}`]);
+      await pool.query(schemaSql());
+      expect(await missing()).toBeUndefined();
       await pool.end();
     });
+  });
+
+  it("a column, a key and a policy of row level security that are missing are named with statements that make it work again", async () => {
+    const { pool, store, close } = await newStore(server);
+    const columns = await pool.query(
+      "select table_name as place, column_name as name from information_schema.columns where table_schema = 'phoneproof' and table_name <> 'step'",
+    );
+    const keys = await pool.query("select conrelid::regclass as place, conname as name from pg_constraint where connamespace = 'phoneproof'::regnamespace");
+    const reader = `reader-${randomUUID()}`;
+    await pool.query(`create role "${reader}"; grant usage on schema phoneproof to "${reader}"`);
+    await pool.query(`grant select, insert, update, delete on all tables in schema phoneproof to "${reader}"`);
+    const asReader = postgresStore({
+      query: async (text, values) => {
+        const client = await pool.connect();
+        await client.query(`set role "${reader}"`);
+        return client
+          .query(text, values)
+          .then(({ rows }) => rows)
+          .finally(async () => {
+            await client.query("reset role");
+            client.release();
+          });
+      },
+    });
+    for (const breaks of [
+      ...columns.rows.map(({ place, name }) => `delete from phoneproof.${place}; alter table phoneproof.${place} drop column ${name}`),
+      ...keys.rows.map(({ place, name }) => `alter table ${place} drop constraint ${name}`),
+      "alter table phoneproof.record enable row level security",
+    ]) {
+      await pool.query(breaks);
+      const told = (await asReader.inspect?.(0))?.missing ?? [];
+      expect.soft(told, breaks).not.toEqual([]);
+      for (const one of told) await pool.query(one.split(": ")[1] as string);
+      expect.soft((await asReader.inspect?.(0))?.missing, breaks).toBeUndefined();
+      await works(asReader);
+    }
+    await pool.query("alter table phoneproof.record enable row level security; create policy all_rows on phoneproof.record using (true)");
+    expect((await asReader.inspect?.(0))?.missing).toBeUndefined();
+    await works(asReader);
+    await pool.query(`drop owned by "${reader}"; drop role "${reader}"`);
+    await store.ensureSchema();
+    await close();
   });
 
   it("lease clears away what has ended, and nothing else; a full batch is followed by the next", async () => {

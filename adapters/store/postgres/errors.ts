@@ -3,8 +3,8 @@ import { pick } from "../../kit/json.js";
 /** What PostgreSQL error codes mean here, and how to fix them. */
 const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
   [
-    /^(3F000|42P01|42883|42703)$/,
-    "the tables or functions are missing or older than this release: call await store.ensureSchema() once, or run schemaSql() with your own migrations",
+    /^(3F000|42P01|42P10|42883|42703)$/,
+    "tables, keys or functions are missing or older than this release: call await store.ensureSchema() once, or run schemaSql() with your own migrations",
   ],
   [/^42501$/, "the role lacks a right that the store needs (docs/stores.md, PostgreSQL)"],
   [/^25006$/, "the server is read-only, as a standby is: connect to the primary (target_session_attrs=read-write)"],

@@ -1,12 +1,12 @@
 /** `ends` is the minute, on the database's clock, after which a row may be deleted. A counter is part -1 of a sum. */
 const tables: Readonly<Record<string, string>> = {
-  step: "number integer primary key, made timestamptz not null default now()",
-  customer: 'name text collate "C" primary key, commits bigint not null',
+  step: "number integer, made timestamptz not null default now(), primary key (number)",
+  customer: 'name text collate "C", commits bigint not null, primary key (name)',
   record:
     'customer text collate "C", id text collate "C", tokens text[] not null, data text not null, keep_until bigint not null, wake_at bigint, ends integer not null, primary key (customer, id)',
   member: 'name text collate "C", member text collate "C", at bigint not null, added_by text, ends integer not null, primary key (name, member)',
   sum: 'name text collate "C", part bigint, held bigint not null, ends integer not null, primary key (name, part)',
-  value: 'key text collate "C" primary key, value text not null, ends integer not null',
+  value: 'key text collate "C", value text not null, ends integer not null, primary key (key)',
 };
 
 const ending = ["record", "member", "sum", "value"];
@@ -56,7 +56,7 @@ function functions(s: string): Readonly<Record<string, string>> {
   get diagnostics gone = row_count;
   largest := greatest(largest, gone);`;
   return {
-    "commit(owner text, changes text) returns text": `${planned} as $$
+    "commit(owner text, changes text)": `${planned} as $$
 declare
   c pg_catalog.record;
   r pg_catalog.record;
@@ -67,7 +67,7 @@ declare
   earliest_end integer := ${earliestEnd};
 begin
   if owner is not null then
-    insert into ${s}.customer as x values (owner, 1) ${lock};
+    insert into ${s}.customer as x (name, commits) values (owner, 1) ${lock};
   end if;
   for c in select * from json_to_recordset(changes::json) as x(id text, tokens text[], data text, keep_until bigint, wake_at bigint, keeps_wake boolean, life integer, expected text,
     revoked text, sums json, members json, outs json, undone_sums json, undone_members json, counted boolean) loop
@@ -90,19 +90,19 @@ begin
         results := results || refusal;
         continue;
       end if;
-      insert into ${s}.sum as x select k.name, k.part, case when k.low is null then k.weight else ${raised("h.held")} - h.held end, earliest_end + k.life
+      insert into ${s}.sum as x (name, part, held, ends) select k.name, k.part, case when k.low is null then k.weight else ${raised("h.held")} - h.held end, earliest_end + k.life
       from ${sumsOf("c.sums")}, lateral (select case when k.low is not null then ${held("k.since", "k.top")} end as held) h where k.weight <> 0 or k.low is not null ${add};
-      insert into ${s}.member as x select k.name, k.member, k.at, c.tokens[1], earliest_end + k.life from ${membersOf("c.members")} where k.adds
+      insert into ${s}.member as x (name, member, at, added_by, ends) select k.name, k.member, k.at, c.tokens[1], earliest_end + k.life from ${membersOf("c.members")} where k.adds
       on conflict (name, member) do update set at = greatest(x.at, excluded.at), ends = greatest(x.ends, excluded.ends), added_by = case when x.added_by = excluded.added_by then x.added_by end;
       if c.outs is not null then
         delete from ${s}.member x where x.ctid = any (array(select (select x.ctid from ${s}.member x where x.name = k.name and x.member = k.member and x.at = k.at) from ${membersOf("c.outs")}));
       end if;
       if c.revoked = any (r.tokens) then
-        insert into ${s}.sum as x select k.name, k.part, k.weight, earliest_end + k.life from ${sumsOf("c.undone_sums")} ${add};
+        insert into ${s}.sum as x (name, part, held, ends) select k.name, k.part, k.weight, earliest_end + k.life from ${sumsOf("c.undone_sums")} ${add};
         delete from ${s}.member x where x.ctid = any (array(select (select x.ctid from ${s}.member x where x.name = k.name and x.member = k.member and x.added_by = c.revoked) from ${membersOf("c.undone_members")}));
       end if;
       if c.id is not null then
-        insert into ${s}.record as x values (owner, c.id, c.tokens, c.data, c.keep_until, c.wake_at, earliest_end + c.life) on conflict (customer, id) do update set tokens = c.tokens, data = c.data,
+        insert into ${s}.record as x (customer, id, tokens, data, keep_until, wake_at, ends) values (owner, c.id, c.tokens, c.data, c.keep_until, c.wake_at, earliest_end + c.life) on conflict (customer, id) do update set tokens = c.tokens, data = c.data,
           keep_until = c.keep_until, wake_at = case when c.keeps_wake then x.wake_at else c.wake_at end, ends = greatest(x.ends, excluded.ends);
       end if;
     end if;
@@ -119,7 +119,7 @@ begin
   return array_to_json(results);
 end $$`,
 
-    "lease(until text, most text, lease_until text) returns text": `${planned} as $$
+    "lease(until text, most text, lease_until text)": `${planned} as $$
 declare
   leased text;
 begin
@@ -129,15 +129,15 @@ begin
   return leased;
 end $$`,
 
-    "tally(adds text, reads text) returns text": `${planned} as $$
+    "tally(adds text, reads text)": `${planned} as $$
 begin
-  insert into ${s}.sum as x select k.name, -1, k.by, ${earliestEnd} + k.life from json_to_recordset(adds::json) as k(name text, by bigint, life integer) ${add};
+  insert into ${s}.sum as x (name, part, held, ends) select k.name, -1, k.by, ${earliestEnd} + k.life from json_to_recordset(adds::json) as k(name text, by bigint, life integer) ${add};
   return (select json_agg(coalesce((select x.held from ${s}.sum x where x.name = k.name and x.part = -1), 0) order by place) from json_array_elements_text(reads::json) with ordinality as k(name, place));
 end $$`,
 
-    "forget(what text) returns text": `${planned} as $$
+    "forget(what text)": `${planned} as $$
 begin
-  insert into ${s}.customer as x select json_array_elements_text(what::json -> 'customers'), 1 ${lock};
+  insert into ${s}.customer as x (name, commits) select json_array_elements_text(what::json -> 'customers'), 1 ${lock};
   delete from ${s}.record where ctid = any (array(select (select r.ctid from ${s}.record r where r.customer = k.customer and r.id = k.id) from json_to_recordset(what::json -> 'records') as k(customer text, id text)));
   delete from ${s}.member where name = ${names("windows")};
   delete from ${s}.sum where name = ${names("sums")} and part >= 0;
@@ -145,7 +145,7 @@ begin
   return null;
 end $$`,
 
-    "sweep(rows text) returns text": `${planned} as $$
+    "sweep(rows text)": `${planned} as $$
 declare
   gone integer;
   largest integer := 0;
@@ -156,39 +156,49 @@ end $$`,
   };
 }
 
-/** The tables, indexes and functions of the schema `s` (a quoted name), each with the statement that creates it. */
-export function partsOf(s: string): { readonly kind: string; readonly name: string; readonly sql: string }[] {
-  const withSettings = (table: string) => (table === "step" ? "" : ` with (${settings})`);
+/** The parts of the schema `s` (a quoted name). While a table is missing, its columns and its key are not. */
+export function partsOf(s: string) {
+  const part = (kind: string, name: string, sql: string, within?: string) => {
+    const at = `${s}.${name}`;
+    const id = `to_reg${kind === "function" ? "procedure" : "class"}('${at}')`;
+    return { kind, at, id, missing: within ? `${id} is not null and not exists (select from ${within} = ${id})` : `${id} is null`, sql };
+  };
   return [
-    ...Object.entries(tables).map(([name, columns]) => ({ kind: "table", name, sql: `create table ${s}.${name} (${columns})${withSettings(name)}` })),
-    ...Object.entries(indexes).map(([name, on]) => ({ kind: "index", name, sql: `create index ${name} on ${s}.${on}` })),
-    ...Object.entries(functions(s)).map(([head, body]) => ({
-      kind: "function",
-      name: head.replace(/\(.*/, ""),
-      sql: `create or replace function ${s}.${head} ${body}`,
-    })),
+    ...Object.entries(tables).flatMap(([table, text]) => {
+      const [columns = "", key] = text.split(", primary key ");
+      const whole = `${s}.${table}`;
+      return [
+        part("table", table, `create table ${whole} (${text})${table === "step" ? "" : ` with (${settings})`}`),
+        ...columns.split(", ").map((column) => {
+          const [name] = column.split(" ");
+          const within = `pg_attribute where attname = '${name}' and not attisdropped and attrelid`;
+          return part(`column ${name} of`, table, `alter table ${whole} add column ${column}`, within);
+        }),
+        part("primary key of", table, `alter table ${whole} add primary key ${key}`, "pg_index where indisprimary and indrelid"),
+      ];
+    }),
+    ...Object.entries(indexes).map(([name, on]) => part("index", name, `create index ${name} on ${s}.${on}`)),
+    ...Object.entries(functions(s)).map(([head, body]) =>
+      part("function", head.replace(/\w+ text/g, "text"), `create or replace function ${s}.${head} returns text ${body}`),
+    ),
   ];
 }
 
-/** The newest step. The first one adds all tables and indexes, and each replaces the functions. */
+/** The newest step. Each replaces the functions; what is missing is added at any step. */
 export const newestStep = 1;
 
 /** Returns one statement: it is applied as a whole, by one process at a time. The lock ends with it. */
 export function schemaSql(s: string): string {
-  const [step, ...parts] = partsOf(s);
-  const added = (functions: boolean) => parts.flatMap(({ kind, sql }) => ((kind === "function") === functions ? `    ${sql};\n` : [])).join("");
+  const parts = partsOf(s);
+  const added = (kinds: RegExp, or = "") =>
+    parts.map(({ kind, missing, sql }) => (kinds.test(kind) ? `  if ${or}${missing} then\n    ${sql};\n  end if;\n` : "")).join("");
   return `do $phoneproof$
 declare
-  reached integer := 0;
+  reached integer;
 begin
   perform pg_advisory_xact_lock(hashtext('phoneproof'));
   if to_regnamespace('${s}') is null then create schema ${s}; end if;
-  if to_regclass('${s}.step') is null then ${step?.sql}; end if;
-  reached := coalesce((select max(number) from ${s}.step), 0);
-  if reached < 1 then
-${added(false)}  end if;
-  if reached < ${newestStep} then
-${added(true)}    insert into ${s}.step (number) values (${newestStep});
-  end if;
+${added(/^(table|primary|index)/)}  reached := coalesce((select max(number) from ${s}.step), 0);
+${added(/^function/, `reached < ${newestStep} or `)}  if reached < ${newestStep} then insert into ${s}.step (number) values (${newestStep}); end if;
 end $phoneproof$`;
 }
