@@ -97,6 +97,8 @@ async function openStore(
   } catch (error) {
     if (error instanceof DriverMissing) throw new Error(`${name} ${error.message}`);
     const { message, code } = error as { message?: string; code?: string };
+    const ofPrefix = /^\w+Store: option `\w+` (.+)/.exec(message ?? "")?.[1];
+    if (opened === undefined && ofPrefix) throw new Error(`--prefix ${ofPrefix}`);
     const problem = `${name}: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`;
     if (opened === undefined || !waits) {
       await opened?.close();

@@ -11,6 +11,7 @@ import { freePort } from "../support/ports.js";
 import { newDatabase as newPostgresDatabase, type PostgresServer, postgresServer, sql } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { startUpstash, type UpstashServer } from "../support/upstash.js";
+import { secret } from "../support/verifier.js";
 import { type BuiltCommand, buildCommand, type Demo, post, runCommand, startDemo } from "./demo.js";
 
 let command: BuiltCommand;
@@ -191,6 +192,12 @@ test.skipIf(postgres === undefined)("two processes share postgres://…, with it
   const url = await newPostgresDatabase(postgres);
   await withTwo(url, shared(), shareOne);
   expect(await sql(url, "select number from phoneproof.step")).toEqual([{ number: 1 }]);
+});
+
+test("a name of a schema that PostgreSQL's store refuses: a message that names --prefix", async () => {
+  const args = ["stats", "--store", "postgres://127.0.0.1:1", "--prefix", "Shop-X"];
+  const ended = await runCommand(command.path, args, { PHONEPROOF_SECRET: secret });
+  expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/^phoneproof: --prefix must be a lower-case letter or `_`, [^\n]+\n$/) });
 });
 
 describe("a server that cannot be used: a message that names --store, exit code 1, within a few seconds", () => {
