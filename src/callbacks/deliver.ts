@@ -50,7 +50,7 @@ export async function deliver(parts: DeliveryParts, auth: Authentication, event:
   }
   const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: "status" in answer ? `answered ${answer.status}` : answer.failed };
   monitor.callback(settled, event, left.dead === undefined ? "failed" : "dead", left.dead ?? fields.reason);
-  if (left.dead === undefined) logger.warn(fields, "a callback could not be delivered; it will be retried");
+  if (left.dead === undefined) monitor.throttledLog.warn(fields, "a callback could not be delivered; it will be retried");
   else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
   return { outcome: left.dead === undefined ? "failed" : "dead", auth: settled };
 }
