@@ -1,5 +1,5 @@
 import { systemClock } from "./core/clocks.js";
-import { consoleLogger } from "./core/loggers.js";
+import { consoleLogger, safeLogger, throttledLogger } from "./core/loggers.js";
 import { createVerifier, type Verifier } from "./create-verifier.js";
 import { VerifierError } from "./errors.js";
 import { toErrorResponse } from "./http/answer.js";
@@ -28,6 +28,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       "invalid_options",
       "phoneproof: lazyVerifier takes a function that returns the options: lazyVerifier(() => ({ store, sender, … }))",
     );
+  const logger = throttledLogger(systemClock(), safeLogger(consoleLogger));
   let built: Verifier | undefined;
   const verifier = (): Verifier => {
     built ??= createVerifier(options());
@@ -53,7 +54,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
         answers = part(verifier());
         if (answers.unmountable !== undefined) throw new TypeError(answers.unmountable);
       } catch (error) {
-        return toErrorResponse(consoleLogger, defaultDocUrl, error);
+        return toErrorResponse(logger, defaultDocUrl, error);
       }
       return answers.handle(request);
     },

@@ -84,7 +84,7 @@ describe("lazyVerifier: built at first use", () => {
     const handler = fetchHandler(lazyVerifier(() => ({ ...options(), secret: "short" })));
     const answer = await handler(lookup());
     expect([answer.status, await answer.json()]).toEqual([500, expect.objectContaining({ code: "internal_server_error" })]);
-    const err = expect.objectContaining({ message: expect.stringMatching(/secret must have at least 32 characters/) });
+    const err = expect.stringMatching(/secret must have at least 32 characters/);
     expect(error).toHaveBeenCalledWith("phoneproof: a request failed unexpectedly", { err });
     error.mockRestore();
   });
@@ -93,7 +93,7 @@ describe("lazyVerifier: built at first use", () => {
     const error = vi.spyOn(console, "error").mockReturnValue();
     const { customers: _, ...without } = options();
     expect((await fetchHandler(lazyVerifier(() => without))(lookup())).status).toBe(500);
-    expect(error).toHaveBeenCalledWith(expect.any(String), { err: expect.objectContaining({ message: expect.stringMatching(/customers/) }) });
+    expect(error).toHaveBeenCalledWith(expect.any(String), { err: expect.stringMatching(/customers/) });
     error.mockRestore();
   });
 
