@@ -21,6 +21,12 @@ process.stderr.on("error", () => undefined);
 // first.
 const exit = (code: number) => process.stdout.write("", () => process.exit(code));
 
+/** For servers: what reads the log may hang. */
+const exitSoon = (code: number) => {
+  exit(code);
+  setTimeout(() => process.exit(code), 1_000);
+};
+
 /** For commands whose output is their result: a key that no one could read is lost. */
 const exitWritten = (code: number) =>
   process.stdout.write("", () => {
@@ -45,14 +51,14 @@ if (command.kind === "help") {
   const stopping = new AbortController();
   process.once("SIGINT", () => stopping.abort());
   process.once("SIGTERM", () => stopping.abort());
-  exit(await runWorker(command.settings, { out, err }, stopping.signal));
+  exitSoon(await runWorker(command.settings, { out, err }, stopping.signal));
 } else if (command.kind === "serve") {
   const stopping = new AbortController();
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     // The exit code of a process ended by the signal. The first process of a container has no default handler for it.
     process.on(signal, () => (stopping.signal.aborted ? process.exit(128 + constants.signals[signal]) : stopping.abort()));
   }
-  exit(await runServe(command.settings, { out, err }, stopping.signal));
+  exitSoon(await runServe(command.settings, { out, err }, stopping.signal));
 } else if (command.kind === "doctor") {
   exitWritten(await runDoctor(command.settings, { out, err }));
 } else if (process.env.NODE_ENV === "production") {
