@@ -14,8 +14,8 @@ export function answerRefused(server: Server, connections: Connections, tell: (l
     if (!socket.writable || error.code === "ECONNRESET") {
       socket.destroy();
     } else if (response !== undefined) {
-      // An invalid body: its request is logged when its response ends.
-      if (response.headersSent) return void socket.destroy();
+      // An invalid body: its request is logged when its response ends, and as 499 if the client has hung up.
+      if (response.headersSent || error.code === "HPE_INVALID_EOF_STATE") return void socket.destroy();
       response.writeHead(status, { connection: "close", "content-length": 0 }).end();
     } else if (connections.isReading(socket)) {
       // An error after the response, which was already sent and logged.
