@@ -86,7 +86,7 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
 export async function withTimeout<T>(clock: Clock, ms: number, ask: () => PromiseLike<T> | T): Promise<T> {
   let cancel: (() => void) | undefined;
   const late = new Promise<never>((_, reject) => {
-    cancel = afterTurn(clock, ms, () => reject(new TimedOut(`no response within ${ms} ms`)));
+    cancel = afterTurn(clock, ms, () => reject(new TimedOut(`no response within ${Math.round(ms)} ms`)));
   });
   try {
     return await Promise.race([ask(), late]);
