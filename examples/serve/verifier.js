@@ -19,7 +19,7 @@ export const verifier = ({ store }) =>
       accountSid: required("TWILIO_ACCOUNT_SID"),
       authToken,
       from: required("TWILIO_FROM"), // a number of your Twilio account
-      baseUrl: process.env.TWILIO_BASE_URL, // of another region, for example https://api.ie1.twilio.com
+      baseUrl: process.env.TWILIO_BASE_URL || undefined, // of another region, for example https://api.ie1.twilio.com
     }),
     secret: required("PHONEPROOF_SECRET"),
     countries: ["FR", "GB", "US"], // countries allowed to receive messages
