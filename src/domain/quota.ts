@@ -198,6 +198,12 @@ export function capCharges(subject: CreateSubject, policy: Policy, moment: Momen
   return charges;
 }
 
+/** The longest first: of several that are full, it is usually the last to have room (docs/contract.md#facts). */
+export function longestFirst(charges: readonly Charge[]): Charge[] {
+  const lengthOf = ({ claim, period }: Charge) => ("member" in claim ? claim.now - claim.since : (period?.length ?? 0));
+  return charges.toSorted((a, b) => lengthOf(b) - lengthOf(a));
+}
+
 /** `number`: its keyed hash. */
 function guessSum(customer: string, number: string): string {
   return `${customer}:g:${number}`;

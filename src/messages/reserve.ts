@@ -5,7 +5,7 @@ import { type Authentication, withDecision } from "../domain/authentication.js";
 import type { Moment } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import type { Account } from "../domain/policy.js";
-import { type Charge, capCharges, listedClaims, refusalOf } from "../domain/quota.js";
+import { type Charge, capCharges, listedClaims, longestFirst, refusalOf } from "../domain/quota.js";
 import { type Exemptions, isSpamCharge, noExemptions, type SpamCharge, spamCharges, weighsNothing } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { isTestNumber } from "../options/options.js";
@@ -113,7 +113,8 @@ async function commitMessage<Status extends string>(
 const noOtherRoute = (now: number): Decision => ({ at: now, rule: "fallback", mode: "route", reason: "no other route takes it" });
 
 /**
- * A message with all claims of its commit, in the order in which they reject: caps and ceilings, built-in rules, trust.
+ * A message with all claims of its commit, in the order in which they reject: caps and ceilings, the longest first,
+ * then built-in rules, then trust.
  */
 function toCommit(
   { keyring, learned, settings }: Messages,
@@ -146,7 +147,7 @@ function toCommit(
     held,
     before,
     message,
-    charges: [...caps, ...planned.charges, ...rules, ...trustCharges(caps, exempt, moment)],
+    charges: [...longestFirst([...caps, ...planned.charges]), ...rules, ...trustCharges(caps, exempt, moment)],
     listed: isNew ? listedClaims(next, policy, moment, keyring.pseudonym, isCapped) : [],
     moment,
     account,

@@ -147,8 +147,6 @@ export interface Expected {
   readonly phone?: boolean;
   readonly is_open?: boolean;
   readonly attempt?: number;
-  /** How many caps are full. */
-  readonly full?: number;
 }
 
 /** A second reading of docs/contract.md: one number of one customer, in plain lists. It knows nothing of the code. */
@@ -165,14 +163,15 @@ export class NumberModel {
     this.sends.push(this.now());
   }
 
-  /** The caps that are full, and the seconds until all of them have room. */
-  blocked(): { readonly retry_after: number; readonly full: number } | undefined {
+  /** The seconds until the longest of the caps that are full has room. */
+  blocked(): { readonly retry_after: number } | undefined {
     const now = this.now();
     const waits = caps.flatMap(({ limit, window }) => {
       const inside = this.sends.filter((at) => at > now - window).sort((a, b) => a - b);
       return inside.length < limit ? [] : [(inside[inside.length - limit] as number) + window - now];
     });
-    return waits.length === 0 ? undefined : { retry_after: Math.ceil(Math.max(...waits) / 1000), full: waits.length };
+    const longest = waits.at(-1);
+    return longest === undefined ? undefined : { retry_after: Math.ceil(longest / 1000) };
   }
 
   /** Guesses are certain within a day, uncertain for 12 hours more. */

@@ -231,7 +231,7 @@ async function customerOf(verifier: Verifier, request: HttpRequest): Promise<str
 /** Throws unless a message was sent. */
 function requireSent({ status, next_retry_at, retry_after }: StartResult): void {
   if (status === "denied") throw notYet(next_retry_at && `The next message can be requested at ${next_retry_at}.`);
-  if (status === "rate_limited") throw sendsUsedUp(retry_after === undefined ? undefined : `There is room for another message in ${retry_after} seconds.`);
+  if (status === "rate_limited") throw sendsUsedUp(retry_after === undefined ? undefined : `No message can be sent for ${retry_after} seconds.`);
   if (status === "spam_detected") throw fraudulent();
 }
 
