@@ -209,14 +209,18 @@ function guessSum(customer: string, number: string): string {
   return `${customer}:g:${number}`;
 }
 
+/** How many wrong codes of a number are evaluated within a day, over all its authentications. */
+export function mostWrongCodes(policy: Policy): number {
+  return sendsPerDay(policy) * policy.checks;
+}
+
 /**
  * What a check claims for its number (docs/contract.md#guesses-claimed): 1 for a wrong code, 0 for a right one. A day
  * has room for as many wrong codes as the caps allow: sends per day × checks. Beyond that, right codes are rejected
  * too, so creating more authentications gives no more guesses.
  */
 export function guessClaim(customer: string, number: string, wrong: 0 | 1, policy: Policy, moment: Moment, pseudonym: Pseudonym): SumClaim {
-  const most = sendsPerDay(policy) * policy.checks;
-  return sumClaim(guessSum(customer, pseudonym(number)), wrong, guessPeriod, moment, { limit: most - 1 + wrong });
+  return sumClaim(guessSum(customer, pseudonym(number)), wrong, guessPeriod, moment, { limit: mostWrongCodes(policy) - 1 + wrong });
 }
 
 /** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling). */

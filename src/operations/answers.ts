@@ -48,7 +48,8 @@ export function toRetryResult(auth: Authentication, status: RetryStatus, fate: M
 
 /** The result of check. `auth`: the authentication after it. */
 export function toCheckResult(auth: Authentication, status: CheckStatus, policy: Policy, now: number): CheckResult {
-  const standing = { ...standingOf(auth, policy, now), ...correlated(auth) };
+  // The record does not show that the number's guesses are used up.
+  const standing = { ...standingOf(auth, policy, now), ...(status === "rate_limited" && { remaining_checks: 0 }), ...correlated(auth) };
   if (status === "valid") return { authentication_uuid: auth.id, status, phone_number: auth.number, ...standing };
   const phone_number = disclosedNumber(auth, status);
   return { authentication_uuid: auth.id, status, ...(phone_number !== undefined && { phone_number }), ...standing };

@@ -3,9 +3,11 @@ import type { AuthenticationStatus } from "../contract/authentication.js";
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
 import type { HistoryRequest } from "../contract/operator.js";
-import type { Authentication, Send, SendState } from "../domain/authentication.js";
+import { type Authentication, hasNumber, isVerification, type Send, type SendState } from "../domain/authentication.js";
+import { stateOf } from "../domain/check.js";
 import type { Decision } from "../domain/decision.js";
 import type { Account } from "../domain/policy.js";
+import { mostWrongCodes, namesOfNumber } from "../domain/quota.js";
 import { type Left, leftOf } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "../errors.js";
@@ -55,8 +57,9 @@ export interface Explanation {
   /** The last three messages that were not rejected, and the rejected ones among `decisions`; oldest first. */
   readonly sends: readonly ExplainedSend[];
   /**
-   * Rules that fired, shadow rules included; and, with `mode` `route`, routes tried and sends that failed. Empty
-   * without any. `at`, and `until` (when a blocking cap has room again), are ISO 8601 timestamps.
+   * Rules that fired, shadow rules included; with `mode` `route`, routes tried and sends that failed; and `guesses`, at
+   * the time of this call, if those of its number are used up. Empty without any. `at`, and `until` (when a blocking
+   * cap has room again), are ISO 8601 timestamps.
    */
   readonly decisions: readonly (Omit<Decision, "at" | "until"> & { readonly at: string; readonly until?: string })[];
 }
@@ -65,7 +68,7 @@ export interface Explanation {
 export async function explain(parts: Context, account: Account, request: { readonly authentication_uuid: string }): Promise<Explanation> {
   const held = await parts.records.find(parts.newDeadline(), account.customer, request.authentication_uuid);
   if (held === undefined) throw unknownAuthentication();
-  return explanationOf(parts, account, held.auth);
+  return explanationOf(parts, account, held.auth, await guessesUsedUp(parts, account, held.auth));
 }
 
 /** An authentication of a number, and why it has its status. */
@@ -80,14 +83,28 @@ export async function historyOf(parts: Context, account: Account, { phone_number
   await parts.records.written();
   const { ids } = await membersOfNumber(parts, ...ownNumbers(parts, account, phone_number));
   const found = await recordsOf(parts, account, ids, limit);
-  return found
-    .map(({ auth }) => auth)
-    .sort((a, b) => b.createdAt - a.createdAt)
-    .map((auth) => explanationOf(parts, account, auth));
+  const newestFirst = found.map(({ auth }) => auth).sort((a, b) => b.createdAt - a.createdAt);
+  return Promise.all(newestFirst.map(async (auth) => explanationOf(parts, account, auth, await guessesUsedUp(parts, account, auth))));
 }
 
-/** An authentication, as operators see it. */
-function explanationOf({ clock }: Context, account: Account, auth: Authentication): Explanation {
+/**
+ * Why checks of a verification that has not ended are `rate_limited`, if its number's guesses are used up
+ * (docs/contract.md#guesses-claimed). A rejected check writes nothing, so the number's sum is read.
+ */
+async function guessesUsedUp(parts: Context, { customer, policy }: Account, auth: Authentication): Promise<Decision | undefined> {
+  const { clock, keyring, newDeadline, settings, store } = parts;
+  const now = clock.now();
+  const state = stateOf(auth, now, policy);
+  if (!isVerification(auth) || !hasNumber(auth) || (state !== "open" && state !== "used_up")) return undefined;
+  const { guesses } = namesOfNumber(customer, keyring.pseudonym(auth.number), policy, { now, skew: settings.clockSkew });
+  const counted = await newDeadline().call(() => store.commit({ asks: [guesses] }));
+  const value = counted.done ? (counted.asked[0] ?? 0) : 0;
+  const threshold = mostWrongCodes(policy);
+  return value < threshold ? undefined : { at: now, rule: "guesses", mode: "enforce", value, threshold };
+}
+
+/** An authentication, as operators see it. `guesses`: those of its number are used up. */
+function explanationOf({ clock }: Context, account: Account, auth: Authentication, guesses: Decision | undefined): Explanation {
   return {
     authentication_uuid: auth.id,
     ...(auth.purpose !== undefined && { purpose: auth.purpose }),
@@ -97,9 +114,9 @@ function explanationOf({ clock }: Context, account: Account, auth: Authenticatio
     expires_at: timestamp(auth.expiresAt),
     validated: auth.validated,
     wrong_codes: auth.wrongChecks,
-    left: leftOf(auth, clock.now(), account.policy),
+    left: { ...leftOf(auth, clock.now(), account.policy), ...(guesses !== undefined && { checks: 0 }) },
     sends: [...auth.decisions.flatMap(rejectedSend), ...auth.sends.map((send) => explainedSend(send, auth.decisions))].sort((a, b) => a.attempt - b.attempt),
-    decisions: auth.decisions.map(({ at, until, ...decision }) => ({
+    decisions: [...auth.decisions, ...(guesses === undefined ? [] : [guesses])].map(({ at, until, ...decision }) => ({
       ...decision,
       at: timestamp(at),
       ...(until !== undefined && { until: timestamp(until) }),

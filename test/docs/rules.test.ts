@@ -29,7 +29,7 @@ describe("docs/no-code.md: the table of rules", () => {
     const subject = { customer: "c", id: "i", number: "+33612345678", country: "FR", createdAt: 0, attempt: 1, deviceId: "d", ip: "192.0.2.1", isCall: true };
     const cells = spamCharges({ ...subject, calls: [], origin: { a: "a", w: "w", p: 1 } }, spam, [], noExemptions, [], moment, (name) => name);
     const charges = [...capCharges(subject, policy, moment, (name) => name), ...spendCharges("c", 1, ceilingsOf(policy.limits, "voice"), moment), ...cells];
-    const names = [...charges.map(({ rule }) => rule), ...destinationErrors, "strangeNetwork", "signals", "blockList", "fallback"];
+    const names = [...charges.map(({ rule }) => rule), ...destinationErrors, "strangeNetwork", "signals", "blockList", "fallback", "guesses"];
     expect(names.filter((name) => wordsOf(name) === ownRule)).toEqual([]);
     // No cap is forgotten: lookups answer from the numbering plan alone, and block no message.
     expect(new Set(names.map((name) => Object.values(ruleWords).indexOf(wordsOf(name)))).size).toBe(Object.keys(ruleWords).length);

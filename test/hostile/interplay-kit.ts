@@ -300,7 +300,7 @@ export class NumberModel {
     if (one.end === "verified") return answer("already_validated");
     if (one.refused || one.wrong >= 5) return answer("rate_limited");
     if (one.nothingSent) return answer("without_attempt");
-    if (this.locked() === "yes") return { status: "rate_limited", of: one, sends: false, phone: true };
+    if (this.locked() === "yes") return { ...answer("rate_limited"), remaining_checks: 0 };
     if (one.codes.slice(-2).includes(code)) {
       one.end = "verified";
       return answer("valid");

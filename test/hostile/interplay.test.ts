@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
+import { reportOf } from "../../src/cli/operators/why.js";
 import type { VerifierEvent } from "../../src/index.js";
 import { fixedClock } from "../../src/testing/index.js";
 import { start as noon } from "../support/verifier.js";
@@ -224,7 +225,7 @@ async function story(seed: number, steps: number): Promise<string[]> {
       const one: Authentication = dice.one(known);
       const got = await h.verifier.explain({ customer_uuid: customer, authentication_uuid: one.id });
       const left = model.standing(one);
-      same("explain: left.checks", left.remaining_checks, got.left.checks);
+      if (model.locked() !== "unsure") same("explain: left.checks", model.locked() === "yes" ? 0 : left.remaining_checks, got.left.checks);
       same("explain: left.retries", left.remaining_retry, got.left.retries);
       same("explain: wrong_codes", one.wrong, got.wrong_codes);
       same("explain: validated", one.end === "verified", got.validated);
@@ -515,12 +516,22 @@ describe("limits that meet", () => {
   });
 
   it("explain tells the operator why a right code is rate_limited (docs/contract.md#explain)", async () => {
-    const { verifier, id, code } = await guessed();
+    const { verifier, clock, id, code } = await guessed();
     expect((await verifier.check({ ...id, check_code: code })).status).toBe("rate_limited");
-    const { left, decisions, wrong_codes } = await verifier.explain(id);
-    // No wrong code of its own: either nothing is left, or a rule is named.
-    expect(wrong_codes).toBe(0);
-    expect(left.checks === 0 || decisions.length > 0, JSON.stringify({ left, decisions })).toBe(true);
+    const shown = { wrong_codes: 0, left: { checks: 0 }, decisions: [{ rule: "guesses", mode: "enforce", value: 50, threshold: 50 }] };
+    expect(await verifier.explain(id)).toMatchObject(shown);
+    const history = await verifier.history(of);
+    expect(history.filter(({ decisions }) => decisions.length > 0)).toMatchObject([shown]);
+    expect(reportOf(number, history, [], clock.now()).authentications[0]?.sentences).toEqual([
+      "No code is accepted: a limit was reached.",
+      expect.stringMatching(/^Message 1 /),
+      expect.stringMatching(/^Blocked by the rule guesses\. .* It counted 50; the threshold is 50\.$/),
+      expect.stringContaining("phoneproof unlock"),
+      "Left: 0 tries to enter a code, 4 more messages, 10 minutes.",
+    ]);
+    expect(await verifier.unlock(of)).toMatchObject({ unlocked: true });
+    expect(await verifier.explain(id)).toMatchObject({ left: { checks: 5 }, decisions: [] });
+    expect((await verifier.check({ ...id, check_code: code })).status).toBe("valid");
   });
 
   it("an erasure counts no message again that no cap counts any more (docs/contract.md#erase)", async () => {

@@ -12,6 +12,10 @@ const recovers = "It recovers as users verify, within 36 hours at the latest. Pu
 /** By name, with the limits of an example. `docs/no-code.md` has the same table; a test compares them. */
 export const ruleWords: Readonly<Record<string, RuleWords>> = {
   "perNumber 5/600s": { means: "The number has reached the maximum number of messages for this period.", fix: waitOrUnlock },
+  guesses: {
+    means: "The number has had the maximum number of wrong codes for a day, over all its verifications. No code is accepted, not even the right one.",
+    fix: "Wait until they no longer count, in 24 to 36 hours, or lift it once a day with `phoneproof unlock`.",
+  },
   "perDevice 5/3600s": {
     means: "The device has started the maximum number of verifications for this period.",
     fix: "Wait until there is room. `unlock` does not lift it. If several users share a device, raise `policy.limits.perDevice`.",

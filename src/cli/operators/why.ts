@@ -47,13 +47,14 @@ function sentencesOf(one: Explanation, now: number): string[] {
   ];
 }
 
-function outcomeOf({ status, validated, sends, left, expires_at, wrong_codes }: Explanation): string {
+function outcomeOf({ status, validated, sends, left, expires_at, wrong_codes, decisions }: Explanation): string {
   if (validated) return "Verified: the right code was entered.";
   if (status === "rate_limited") return "Not sent: a limit was reached (rate_limited).";
   if (status === "spam_detected") return "Not sent: an anti-spam rule blocked it (spam_detected).";
   if (sends.length === 0) return "Nothing was sent: the request ended before its message.";
   if (sends.every(({ state }) => state === "rejected")) return "Nothing was sent: every carrier rejected the message.";
   if (left.seconds === 0) return `Ended without a right code: it expired at ${timeOf(expires_at)}, or was canceled.`;
+  if (left.checks === 0 && decisions.some(({ rule }) => rule === "guesses")) return "No code is accepted: a limit was reached.";
   if (left.checks === 0) return `Ended without a right code: ${countOf(wrong_codes, "wrong code")} used up its tries. The user can start a new verification.`;
   return "A code was sent, and the right one has not been entered yet.";
 }

@@ -51,7 +51,7 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
     const { target, code } = parse(CheckRequest, body);
     const named = { customer_uuid: call.caller, phone_number: target.value, check_code: code };
     const checked = await verifier.verifications.check(named, callOptions(call, body));
-    if (checked.status === "rate_limited") throw tooMany("too_many_checks", "Too many wrong codes. Start another verification.");
+    if (checked.status === "rate_limited") throw tooMany("too_many_checks", "Too many wrong codes. The codes sent so far are no longer accepted.");
     const { authentication_uuid: id, correlation_id } = checked.status === "not_found" ? noVerification() : checked;
     return answer(200, { id: verificationId(id), status: checkStatuses[checked.status], ...metadata(correlation_id), request_id: call.requestId });
   };
