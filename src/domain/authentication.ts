@@ -136,6 +136,8 @@ export interface Authentication {
   readonly lastSendAt: number;
   /** Wrong codes so far; never reset. */
   readonly wrongChecks: number;
+  /** Its checks are used up, whatever a later policy allows. */
+  readonly spent?: true | undefined;
   readonly validated: boolean;
   /** The last three sends that were not rejected, oldest first. */
   readonly sends: readonly Send[];

@@ -12,13 +12,13 @@ export interface CheckDecision {
 
 /** "created `rate_limited`, or 5 wrong → `rate_limited`" (docs/contract.md#check-order). */
 export function checksUsedUp(auth: Authentication, policy: Policy): boolean {
-  return auth.wrongChecks >= checksFor(policy, auth.codeLength);
+  return auth.spent === true || auth.wrongChecks >= checksFor(policy, auth.codeLength);
 }
 
 /** Wrong codes that can still be entered; 0 once no code can be right. */
 export function checksLeft(auth: Authentication, now: number, policy: Policy): number {
-  const isOver = auth.purpose !== undefined || isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth);
-  return isOver ? 0 : Math.max(0, checksFor(policy, auth.codeLength) - auth.wrongChecks);
+  const isOver = isExpired(auth, now) || auth.validated || auth.status !== "pending" || nothingSent(auth) || checksUsedUp(auth, policy);
+  return isOver || auth.purpose !== undefined ? 0 : checksFor(policy, auth.codeLength) - auth.wrongChecks;
 }
 
 /**
@@ -43,7 +43,7 @@ export function decideCheck(auth: Authentication, match: Send | undefined, now: 
   if (refused !== undefined) return { status: refused };
   if (match !== undefined) return { status: "valid", next: withoutCodes({ ...auth, validated: true }), proved: match };
   const counted = { ...auth, wrongChecks: auth.wrongChecks + 1 };
-  return { status: "invalid", next: checksUsedUp(counted, policy) ? withoutCodes(counted) : counted };
+  return { status: "invalid", next: checksUsedUp(counted, policy) ? withoutCodes({ ...counted, spent: true }) : counted };
 }
 
 /**

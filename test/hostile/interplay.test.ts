@@ -557,11 +557,33 @@ describe("options that change over a restart", () => {
       await before.verifier.close();
       await verifier.close();
     });
-    const { status, remaining_checks } = await verifier.check({ ...id, check_code: "wrong" });
-    // Judged again, or used up for good: `get` and `explain` must say the same.
-    expect(["invalid", "rate_limited"]).toContain(status);
-    expect(remaining_checks === 0).toBe(status === "rate_limited");
-    expect((await verifier.verifications.get(id))?.status).toBe(status === "rate_limited" ? "used_up" : "open");
+    const usedUp = { status: "rate_limited", remaining_checks: 0 };
+    expect(await verifier.check({ ...id, check_code: before.out.messages.at(-1)?.code as string })).toMatchObject(usedUp);
+    expect(await verifier.verifications.get(id)).toMatchObject({ status: "used_up", remaining_checks: 0 });
+    expect((await verifier.explain(id)).left).toMatchObject({ checks: 0, retries: 0 });
+    clock.advance(30_000);
+    expect(await verifier.retry(id)).toMatchObject({ ...usedUp, remaining_retry: 0 });
+  });
+
+  it("so by number: only a start that begins another one brings a code (docs/contract.md#checks)", async () => {
+    const clock = fixedClock(noon);
+    const store = memoryStore({ name: randomUUID(), now: clock.now });
+    const before = house(store, { clock, policy: { checks: 2 } });
+    const first = await before.verifier.verifications.start(of);
+    for (let i = 0; i < 2; i++) await before.verifier.verifications.check({ ...of, check_code: "wrong" });
+    const { verifier, out } = house(store, { clock, policy: { checks: 5 } });
+    onTestFinished(async () => {
+      await before.verifier.close();
+      await verifier.close();
+    });
+    expect(await verifier.verifications.check({ ...of, check_code: "wrong" })).toMatchObject({ status: "rate_limited", remaining_checks: 0 });
+    expect(await verifier.verifications.get(of)).toMatchObject({ status: "used_up" });
+    clock.advance(30_000);
+    expect(await verifier.verifications.start(of, { usedUp: "wait" })).toMatchObject({ status: "rate_limited", is_open: false });
+    const next = await verifier.verifications.start(of);
+    expect(next).toMatchObject({ status: "pending", attempt: 1, remaining_checks: 5 });
+    expect(next.authentication_uuid).not.toBe(first.authentication_uuid);
+    expect((await verifier.verifications.check({ ...of, check_code: out.messages.at(-1)?.code as string })).status).toBe("valid");
   });
 });
 

@@ -139,6 +139,7 @@ const fields: Table<Kept> = {
   keptIds: array<string>("z", isText),
   starts: array<KeyedStart>("S", isObject),
   canceled: mark("C"),
+  spent: mark("U"),
   locale: maybe(text("L")),
   codeLength: maybe(count("N", 0)),
   callbackForm: maybe(oneOf("F", callbackForms)),
