@@ -98,7 +98,7 @@ export function createOperations(context: Context, accounts: Accounts) {
     operation: (context: Context, account: Account, request: Request, options: VerificationOptions) => Promise<R>,
     options: VerificationOptions,
   ): Promise<R> => {
-    const withOptions = (parts: Context, account: Account, request: Request) => operation(parts, account, request, optionsIn(options));
+    const withOptions = (parts: Context, account: Account, request: Request) => operation(parts, account, request, optionsIn(options, request));
     return run(name, input, parse, undefined, withOptions, { idempotencyKey: options?.idempotencyKey });
   };
 
@@ -150,7 +150,7 @@ const none: CallOptions = {};
 
 const verificationOptions: Readonly<Record<keyof VerificationOptions, true>> = { idempotencyKey: true, scope: true, usedUp: true, repeat: true };
 
-function optionsIn(options: VerificationOptions): VerificationOptions {
+function optionsIn(options: VerificationOptions, request: object): VerificationOptions {
   requireObject(options, "The options of a call");
   const { scope = "default", usedUp = "anew", repeat } = options;
   for (const name in options)
@@ -161,6 +161,10 @@ function optionsIn(options: VerificationOptions): VerificationOptions {
   if (usedUp !== "anew" && usedUp !== "wait") throw new VerifierError("bad_request", 'usedUp must be "anew" or "wait".');
   if (repeat !== undefined && (typeof repeat?.request !== "string" || typeof repeat.isRepeat !== "boolean"))
     throw new VerifierError("bad_request", "repeat must be { request: a string, isRepeat: true or false }.");
+  // An id names one verification, of whatever scope: a caller may take its `valid` for one of the scope.
+  const isById = "authentication_uuid" in request && request.authentication_uuid !== undefined;
+  const unread = isById && (["scope", "usedUp"] as const).find((name) => options[name] !== undefined);
+  if (unread) throw new VerifierError("bad_request", `${unread} has no effect on a call with authentication_uuid; leave one of them out.`);
   return options;
 }
 

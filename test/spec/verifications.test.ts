@@ -488,6 +488,11 @@ describe("what a start may ask for", () => {
       () => verifications.start({ phone_number: number, code_length: "6" } as never),
       () => verifications.start({ phone_number: number }, { scope: "Not one" }),
       () => verifications.start({ phone_number: number }, { scopes: "typo" } as never),
+      // An id names one verification, of whatever scope.
+      () => verifications.check({ authentication_uuid: crypto.randomUUID(), check_code: "1" }, { scope: "payment" }),
+      () => verifications.cancel({ authentication_uuid: crypto.randomUUID() }, { scope: "payment" }),
+      () => verifications.get({ authentication_uuid: crypto.randomUUID() }, { scope: "default" }),
+      () => verifications.get({ authentication_uuid: crypto.randomUUID() }, { usedUp: "wait" } as never),
       () => verifications.start({ phone_number: number }, { usedUp: "never" } as never),
       () => verifications.start({ phone_number: number }, { repeat: { request: 1, isRepeat: true } } as never),
       () => verifications.start({ phone_number: number }, { idempotencyKey: "" }),

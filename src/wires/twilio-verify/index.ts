@@ -87,7 +87,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
       channel,
       ...(AppHash !== undefined && { app_realm: AppHash, device_type: "ANDROID" as const }),
     };
-    const started = await verifications.start(request, { ...callOptions(call), usedUp: "wait" }).catch(forNumber(To));
+    const started = await verifications.start(request, { ...callOptions(call, request), usedUp: "wait" }).catch(forNumber(To));
     requireSent(started);
     return answer(201, toVerification(call, started, "pending"));
   };
@@ -102,7 +102,9 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
       const named = await verifications.get({ phone_number: To, customer_uuid: call.caller }, { scope }).catch(forNumber(To));
       if (named?.authentication_uuid !== target.authentication_uuid) throw missing();
     }
-    const checked = await verifications.check({ ...target, customer_uuid: call.caller, check_code: Code }, callOptions(call)).catch(forNumber(To ?? ""));
+    const checked = await verifications
+      .check({ ...target, customer_uuid: call.caller, check_code: Code }, callOptions(call, target))
+      .catch(forNumber(To ?? ""));
     if (checked.status === "not_found") throw missing();
     if (checked.status === "rate_limited") throw checksUsedUp();
     const valid = checked.status === "valid";
@@ -126,7 +128,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
   };
 
   const fetchOne = onVerification(async (target, call) => {
-    const found = await verifications.get({ ...target, customer_uuid: call.caller }, { scope });
+    const found = await verifications.get({ ...target, customer_uuid: call.caller }, scopeOf(target));
     // One that no carrier accepted is pending until it expires, as create and check report it.
     const isOpen = found?.status === "expired" && found.expires_at > now();
     const status = found && (isOpen ? "pending" : statuses[found.status]);
@@ -136,7 +138,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
 
   const cancel = onVerification(async (target, call) => {
     parse(UpdateRequest, await call.form());
-    const canceled = await verifications.cancel({ ...target, customer_uuid: call.caller }, { scope });
+    const canceled = await verifications.cancel({ ...target, customer_uuid: call.caller }, scopeOf(target));
     return canceled && toVerification(call, canceled, "canceled", now());
   });
 
@@ -188,7 +190,10 @@ function bySid(sid: string): Target | undefined {
 
 type Shown = Pick<VerificationResult, "authentication_uuid" | "created_at" | "phone_number" | "sends">;
 
-const callOptions = ({ header }: WireCall): VerificationOptions => ({ scope, idempotencyKey: header("idempotency-key") });
+/** An id needs no scope. */
+const scopeOf = (target: Target) => ("phone_number" in target ? { scope } : {});
+
+const callOptions = ({ header }: WireCall, target: Target): VerificationOptions => ({ ...scopeOf(target), idempotencyKey: header("idempotency-key") });
 
 /** Verified and expired ones are gone. */
 const statuses: Readonly<Partial<Record<VerificationResult["status"], Verification["status"]>>> = {
