@@ -456,6 +456,15 @@ describe("a start that is rejected after a verification with callbacks has ended
   });
 });
 
+it("a verification of a wire is in the wire's scope only (docs/contract.md#slot)", async () => {
+  const one = alone();
+  await one.twilio("POST", "/Verifications", { To: number, Channel: "sms" });
+  await one.prelude("", { target: target(number) });
+  const at = async (scope: string) => (await one.verifier.verifications.get(of, { scope }))?.authentication_uuid;
+  const ids = one.out.messages.map(({ authentication_uuid }) => authentication_uuid);
+  expect(await Promise.all(["twilio-verify", "prelude-v2", "default"].map(at))).toEqual([...ids, undefined]);
+});
+
 describe("limits that meet", () => {
   it("retry_after is when there is room in every cap that is full, over each entrance (docs/contract.md#facts)", async () => {
     const one = alone();
