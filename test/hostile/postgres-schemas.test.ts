@@ -120,7 +120,13 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     expect(await sql(url, "select key from phoneproof.value where ends = 1")).toEqual([]);
     expect(shared.sender.messages).toHaveLength(150);
     const made = shared.sender.messages;
-    expect(tallied(await Promise.all(made.map(({ authentication_uuid: id, code }, n) => ending(at(n + 1).check(id, code)))))).toEqual({ valid: 150 });
+    const checked: string[] = [];
+    // All at once take longer than a store's deadline where two cores do other work too.
+    for (let from = 0; from < made.length; from += 30) {
+      const some = made.slice(from, from + 30);
+      checked.push(...(await Promise.all(some.map(({ authentication_uuid: id, code }, n) => ending(at(n + 1).check(id, code))))));
+    }
+    expect(tallied(checked)).toEqual({ valid: 150 });
   });
 
   it("two erasures and two unlocks beside forty creates of one number in four processes: at most twice its caps go out, and a second erasure leaves none (docs/contract.md#unlock)", async () => {
