@@ -89,7 +89,8 @@ export async function historyOf(parts: Context, account: Account, { phone_number
 
 /**
  * Why checks of a verification that has not ended are `rate_limited`, if its number's guesses are used up
- * (docs/contract.md#guesses-claimed). A rejected check writes nothing, so the number's sum is read.
+ * (docs/contract.md#guesses-claimed). A rejected check writes nothing, so the number's sum is read; if that fails, the
+ * rest is shown without it.
  */
 async function guessesUsedUp(parts: Context, { customer, policy }: Account, auth: Authentication): Promise<Decision | undefined> {
   const { clock, keyring, newDeadline, settings, store } = parts;
@@ -97,8 +98,10 @@ async function guessesUsedUp(parts: Context, { customer, policy }: Account, auth
   const state = stateOf(auth, now, policy);
   if (!isVerification(auth) || !hasNumber(auth) || (state !== "open" && state !== "used_up")) return undefined;
   const { guesses } = namesOfNumber(customer, keyring.pseudonym(auth.number), policy, { now, skew: settings.clockSkew });
-  const counted = await newDeadline().call(() => store.commit({ asks: [guesses] }));
-  const value = counted.done ? (counted.asked[0] ?? 0) : 0;
+  const counted = await newDeadline()
+    .call(() => store.commit({ asks: [guesses] }))
+    .catch(() => undefined);
+  const value = counted?.done ? (counted.asked[0] ?? 0) : 0;
   const threshold = mostWrongCodes(policy);
   return value < threshold ? undefined : { at: now, rule: "guesses", mode: "enforce", value, threshold };
 }
