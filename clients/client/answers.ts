@@ -36,7 +36,7 @@ export type RetryResult = ByStatus<RetryResponse>;
 export type CheckResult = ByStatus<CheckResponse>;
 export type LookupResult = LookupResponse;
 
-const number = /^\d{1,9}$/;
+export const number = /^\d{1,9}$/;
 
 /** The form of each fact. */
 const forms = {

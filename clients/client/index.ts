@@ -2,7 +2,7 @@ import type { CheckRequest, CreateAuthenticationRequest, LookupRequest, RetryReq
 import type { ErrorBody, ErrorCode } from "../../src/contract/error.js";
 import type { LookupResponse } from "../../src/contract/lookup.js";
 import type { RetryResponse } from "../../src/contract/retry.js";
-import { type CheckResult, type CreateResult, factsOf, type LookupResult, type RetryResult } from "./answers.js";
+import { type CheckResult, type CreateResult, factsOf, type LookupResult, number, type RetryResult } from "./answers.js";
 import { FaultError, TransportError } from "./errors.js";
 
 export type { CheckResult, CreateResult, Facts, LookupResult, RetryResult } from "./answers.js";
@@ -204,7 +204,7 @@ function objectOf(text: string): Body {
 /** The error for a response that is not a result of its call. */
 function errorOf(status: number, headers: { get(name: string): string | null }, body: Body): FaultError | TransportError {
   const seconds = headers.get("retry-after") ?? "";
-  const retry_after = /^\d{1,9}$/.test(seconds) ? Number(seconds) : undefined;
+  const retry_after = number.test(seconds) ? Number(seconds) : undefined;
   if (status >= 400 && body.doc_url && typeof body.code === "string") return new FaultError(body as ErrorBody, status, retry_after);
   const what = headers.get("location")?.replace(/\d{7,}/, "…") ?? headers.get("content-type");
   return new TransportError("bad_answer", `HTTP ${status} (${what}) is not ours: check baseUrl`, { status, retry_after });
