@@ -37,7 +37,7 @@ export interface VerificationOptions {
   /**
    * Keeps verifications of one number apart, for example `login` and `payment`: each scope has its own open
    * verification. Caps and guess budgets count all of them. 1 to 32 characters of `a-z`, `0-9` and `-`. Default
-   * `default`. Not with an `authentication_uuid`, which names one verification, of whatever scope.
+   * `default`. Not with an `authentication_uuid`, which names one verification, in any scope.
    */
   readonly scope?: string | undefined;
   /**

@@ -161,7 +161,7 @@ function optionsIn(options: VerificationOptions, request: object): VerificationO
   if (usedUp !== "anew" && usedUp !== "wait") throw new VerifierError("bad_request", 'usedUp must be "anew" or "wait".');
   if (repeat !== undefined && (typeof repeat?.request !== "string" || typeof repeat.isRepeat !== "boolean"))
     throw new VerifierError("bad_request", "repeat must be { request: a string, isRepeat: true or false }.");
-  // An id names one verification, of whatever scope: a caller may take its `valid` for one of the scope.
+  // An id names one verification, in any scope: its `valid` could be mistaken for one of the given scope.
   const isById = "authentication_uuid" in request && request.authentication_uuid !== undefined;
   const unread = isById && (["scope", "usedUp"] as const).find((name) => options[name] !== undefined);
   if (unread) throw new VerifierError("bad_request", `${unread} has no effect on a call with authentication_uuid; leave one of them out.`);

@@ -48,7 +48,7 @@ describe("a server that is stopped", () => {
     expect(program.process.exitCode).toBe(0);
   });
 
-  it("ends within --grace although nobody reads its log (docs/serve.md#how-it-stops)", async () => {
+  it("ends within --grace even if no one reads its log (docs/serve.md#how-it-stops)", async () => {
     const server = await serve([...memory, "--grace", "2"], { cwd: place({ "verifier.js": ordinary }) });
     server.process.stdout?.pause();
     // More lines than the pipe and its reader hold.

@@ -54,7 +54,7 @@ async function missingParts(ask: Ask, s: string, role: string): Promise<string[]
     ];
   });
   const missing = await ask<{ it: string }>(
-    `select it from rows from (unnest(array[${checks.map(([check]) => check)}]), json_array_elements_text($1::text::json)) as told (fails, it) where fails`,
+    `select it from rows from (unnest(array[${checks.map(([check]) => check)}]), json_array_elements_text($1::text::json)) as part (fails, it) where fails`,
     [JSON.stringify(checks.map(([, it]) => it))],
   );
   if (missing.length > 0) return missing.map(({ it }) => it);
