@@ -9,7 +9,7 @@ import { bundle } from "../store/processes.js";
 import { postgresServer } from "../support/postgres.js";
 import { secret, start } from "../support/verifier.js";
 import { ending, numberAt, sender, service, tallied } from "./kit.js";
-import { database, pool } from "./postgres-kit.js";
+import { database, patient, pool } from "./postgres-kit.js";
 import { policyOf, type Setup } from "./postgres-process.js";
 
 const server = await postgresServer("the hostile tests of killed processes on PostgreSQL");
@@ -33,7 +33,7 @@ describe.runIf(server)("a process killed while its creates share calls", () => {
     expect(signal).toBe("SIGKILL");
     const carrier = sender();
     const one = service({
-      store: postgresStore({ pool: pool(url) }),
+      store: postgresStore({ pool: pool(url, patient) }),
       customer: setup.customer,
       clock: fixedClock(start),
       sender: carrier,

@@ -5,6 +5,9 @@ import { newStore, type PostgresServer, poolOf, startPgbouncer } from "../suppor
 /** The settings of docs/stores.md for `pg`. */
 export const settings: PoolConfig = { connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500, max: 16 };
 
+/** Without deadlines of the pool's own, for tests whose services wait long: two loaded cores may need more than 1.5 s. */
+export const patient: PoolConfig = { max: 16 };
+
 export const nameOf = (url: string): string => new URL(url).pathname.slice(1);
 
 /** The address of a new database that has the store's schema. */

@@ -7,7 +7,7 @@ import { newDatabase, type PostgresServer, pgbouncerIsInstalled, postgresServer,
 import { start } from "../support/verifier.js";
 import { ending, eventually, type Service, sender, service, tallied, wide } from "./kit.js";
 import { hour } from "./one-commit-kit.js";
-import { bounced, chaos, database, pool, settings } from "./postgres-kit.js";
+import { bounced, chaos, database, patient, pool, settings } from "./postgres-kit.js";
 
 const server = await postgresServer("the hostile tests of PostgreSQL's schemas");
 const hasPgbouncer = server !== undefined && pgbouncerIsInstalled("the hostile tests through PgBouncer");
@@ -18,7 +18,7 @@ const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ le
 describe.runIf(server)("a schema on PostgreSQL", () => {
   it("two schemas in one database: a customer's caps, keys and records are its own in each, under a hundred requests in both", async () => {
     const url = await newDatabase(server);
-    const shared = pool(url);
+    const shared = pool(url, patient);
     const [one, two] = ["phoneproof", "select"].map((schema) => postgresStore({ pool: shared, schema })) as [PostgresStore, PostgresStore];
     await Promise.all([one.ensureSchema(), two.ensureSchema()]);
     const customer = randomUUID();
@@ -43,7 +43,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     );
     const asRole = new URL(url);
     asRole.username = role;
-    const one = service({ store: postgresStore({ pool: pool(asRole.href) }), storeTimeout: 60, policy: { limits: wide } });
+    const one = service({ store: postgresStore({ pool: pool(asRole.href, patient) }), storeTimeout: 60, policy: { limits: wide } });
     const work = many(100, (n) => ending(one.create(n)));
     const pools = many(10, (n) => pool(n % 2 ? url : asRole.href, { max: 1 }));
     const made = await Promise.allSettled(pools.map((each) => postgresStore({ pool: each }).ensureSchema()));
@@ -105,11 +105,11 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
       storeTimeout: 60,
       policy: { limits: { ...wide, perCustomer: [{ limit: 150, window: 86_400 }] } },
     };
-    const set = many(4, () => service({ ...shared, store: postgresStore({ pool: pool(url) }) }));
+    const set = many(4, () => service({ ...shared, store: postgresStore({ pool: pool(url, patient) }) }));
     const at = (n: number) => set[n % 4] as Service;
     for (let round = 0; round < 3; round++) {
       await sql(url, "insert into phoneproof.value (key, ends, value) select 'old' || i, 1, '' from generate_series(1, 1500) i");
-      const store = postgresStore({ pool: pool(url) });
+      const store = postgresStore({ pool: pool(url, patient) });
       const lease = async () => {
         for (let n = 0; n < 6; n++) await store.lease(0, 1, 1);
       };
@@ -132,7 +132,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
   it("two erasures and two unlocks beside forty creates of one number in four processes: at most twice its caps go out, and a second erasure leaves none (docs/contract.md#unlock)", async () => {
     const url = await database(server);
     const shared = { clock: fixedClock(start), customer: randomUUID(), sender: sender(), storeTimeout: 60, policy: { limits: wide } };
-    const set = many(4, () => service({ ...shared, store: postgresStore({ pool: pool(url) }) }));
+    const set = many(4, () => service({ ...shared, store: postgresStore({ pool: pool(url, patient) }) }));
     const at = (n: number) => set[n % 4] as Service;
     const of = { customer_uuid: shared.customer, phone_number: "+33612345678" };
     const outcomes = await Promise.all(
