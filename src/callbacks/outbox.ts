@@ -45,8 +45,9 @@ export function createOutbox(parts: DeliveryParts) {
   const works = new Map<string, Work>();
   /** Reports of the flushes in progress. */
   const reports = new Set<Record<Delivery["outcome"], number>>();
+  /** Searches for due records in progress. */
+  const searches = new Set<Promise<number>>();
   let stopPolling: (() => void) | undefined;
-  let looking: Promise<unknown> | undefined;
   let stopped = false;
 
   /**
@@ -140,7 +141,13 @@ export function createOutbox(parts: DeliveryParts) {
   };
 
   /** Leases records due at `until` in batches and starts on them. Returns how many records the store handed out. */
-  const look = async (until: number): Promise<number> => {
+  const look = (until: number): Promise<number> => {
+    const search = leaseDue(until).finally(() => searches.delete(search));
+    searches.add(search);
+    return search;
+  };
+
+  const leaseDue = async (until: number): Promise<number> => {
     let all = 0;
     for (let round = 0; round < batchesPerLook && !stopped && schedule.waiting() < waitingRoom; round++) {
       const leaseUntil = clock.now() + leaseTime;
@@ -151,6 +158,12 @@ export function createOutbox(parts: DeliveryParts) {
       if (leased.all < batch) break;
     }
     return all;
+  };
+
+  /** Resolves when this process holds no record. */
+  const idle = async (): Promise<void> => {
+    await Promise.allSettled(searches);
+    await Promise.all([...works.values()].map(({ over }) => over));
   };
 
   /**
@@ -164,7 +177,7 @@ export function createOutbox(parts: DeliveryParts) {
     try {
       for (let leased = 1; leased > 0 && !stopped; ) {
         leased = await look(until);
-        await Promise.all([...works.values()].map(({ over }) => over));
+        await idle();
       }
       return report;
     } finally {
@@ -177,7 +190,7 @@ export function createOutbox(parts: DeliveryParts) {
     stopPolling = clock.after(
       settings.pollInterval,
       () => {
-        looking = look(clock.now())
+        void look(clock.now())
           .catch((err) => monitor.throttledLog.error({ err }, "the search for due callbacks failed; it will be retried"))
           .then(poll);
       },
@@ -214,8 +227,7 @@ export function createOutbox(parts: DeliveryParts) {
       stopped = true;
       stopPolling?.();
       advance();
-      await looking;
-      await Promise.all([...works.values()].map(({ over }) => over));
+      await idle();
       await parts.callbackSender.close?.();
     },
     /** Records that this process has queued or is working on. */

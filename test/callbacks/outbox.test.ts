@@ -399,6 +399,26 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect(await set.verifier.flush(), "and not twice").toEqual({ delivered: 0, failed: 0, dead: 0 });
   });
 
+  it("flush waits for what another flush of the process is leasing", async () => {
+    const hosts = inProcess();
+    const store = memoryStore({ name: randomUUID() });
+    const answers: (() => void)[] = [];
+    const lease = async (...input: Parameters<Store["lease"]>) => {
+      const leased = await store.lease(...input);
+      if (leased.length > 0) await new Promise<void>((answer) => answers.push(answer));
+      return leased;
+    };
+    const set = setUp({ policy, store: watched(store, { lease }), callbacks: hosts.options(false) });
+    await createMany(set, set.customer, 1, () => "http://well1.test/");
+    const reports = [set.verifier.flush(), set.verifier.flush()];
+    await expect.poll(() => answers.length).toBe(1);
+    await new Promise(setImmediate);
+    answers[0]?.();
+    expect(await reports[1]).toEqual({ delivered: 1, failed: 0, dead: 0 });
+    expect(hosts.posts).toHaveLength(1);
+    await reports[0];
+  });
+
   it("D3i: dead letters are a list of their own: read with one call and a find for each, the newest first", async () => {
     const calls: string[] = [];
     let most = 0;

@@ -233,12 +233,9 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
 
     async lease(deadline, until, limit, leaseUntil) {
       const records = await deadline.call(() => store.lease(until, limit, leaseUntil));
-      const held = records.flatMap(readable);
-      const [apart, others] = [held.filter(isApart), held.filter((one) => !isApart(one))];
-      // Without an await where there are none: a concurrent flush must find what this one has leased.
-      if (apart.length === 0) return { held, all: records.length };
-      const own = await Promise.all(apart.map(async (one) => ((await isInSlotToo(deadline, one)) ? [] : one)));
-      return { held: [...others, ...own.flat()], all: records.length };
+      const readables = records.flatMap(readable);
+      const held = await Promise.all(readables.map(async (one) => (isApart(one) && (await isInSlotToo(deadline, one)) ? [] : one)));
+      return { held: held.flat(), all: records.length };
     },
 
     note(from, to) {
