@@ -17,9 +17,7 @@ const grace = 10 * 60 * 1000;
 const ticketLife = 10 * 60 * 1000;
 
 /** Milliseconds for which Redis must keep an entry with this life. */
-export function ttl({ now, keepUntil }: Expiry): number {
-  return Math.max(keepUntil - now, 0) + grace;
-}
+export const ttl = ({ now, keepUntil }: Expiry) => Math.max(keepUntil - now, 0) + grace;
 
 /** A result, or a record other than the expected one, as stored. */
 type Outcome = CommitResult | { readonly done: false; readonly refusedBy?: undefined; readonly stored: string };

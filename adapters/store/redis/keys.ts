@@ -63,14 +63,10 @@ const packed = /^[sw]([^|]+)\|([^|]+)\|(.*)$/s;
  * A record as stored in Redis, without the first letter, which marks whether it has to wake: tokens separated by
  * commas, `keepUntil` in base 36, and the data, separated by bars.
  */
-export function packRecord({ tokens, keepUntil, data }: StoredRecord): string {
-  return `${tokens.map(packToken).join(",")}|${keepUntil.toString(36)}|${data}`;
-}
+export const packRecord = ({ tokens, keepUntil, data }: StoredRecord) => `${tokens.map(packToken).join(",")}|${keepUntil.toString(36)}|${data}`;
 
 /** One token as written in a packed record; empty for none. */
-export function packToken(token: string | null | undefined): string {
-  return token ? encodeURIComponent(token) : "";
-}
+export const packToken = (token: string | null | undefined) => (token ? encodeURIComponent(token) : "");
 
 /** Returns the record, or an error that names it if `text` is not from `packRecord`. */
 export function parseRecord({ customer, id }: Pick<StoredRecord, "customer" | "id">, text: string): StoredRecord {
