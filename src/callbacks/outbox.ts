@@ -160,7 +160,7 @@ export function createOutbox(parts: DeliveryParts) {
     return all;
   };
 
-  /** Resolves when this process holds no record. */
+  /** Waits for searches in progress, then for the records that this process holds. */
   const idle = async (): Promise<void> => {
     await Promise.allSettled(searches);
     await Promise.all([...works.values()].map(({ over }) => over));
