@@ -44,6 +44,8 @@ export default defineConfig({
     // Most of what tests do is to wait for these: as many as cores would leave half of each idle.
     maxWorkers: Math.ceil(availableParallelism() * 1.5),
     hookTimeout: 480_000,
+    // Chromium's renderer itself crashes once in many runs of all tests. A page that crashes it twice fails.
+    retry: { count: 1, condition: /(Target|Page) crashed/ },
     expect: { poll: { timeout: 60_000, interval: 100 } },
   },
 });
