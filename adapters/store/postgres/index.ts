@@ -47,8 +47,11 @@ export interface PostgresStore extends Store {
   schemaSql(): string;
 }
 
-/** How often, and for how many milliseconds, a statement that the server rolled back is retried. */
-const [maxTries, patience] = [5, 1_000];
+/**
+ * How often, and for how many milliseconds, a statement that the server rolled back is retried. The server finds a
+ * deadlock after one second (`deadlock_timeout`).
+ */
+const [maxTries, patience] = [5, 1_500];
 
 /**
  * `lease` deletes ended rows: up to `sweepRows` per table at a time, and every `sweepEvery` milliseconds once few
