@@ -48,7 +48,7 @@ describe.each(Object.entries(kinds))("%s", (_name, make) => {
 
   it("leaves the rules as they are when the provider is in trouble, and logs no proof and no secret (docs/fraud.md#lists-and-challenges)", async () => {
     const server = await serve(() => {});
-    const { verifier, told, log } = await full({ challenge: make({ baseUrl: server.origin, timeout: 0.3 }) });
+    const { verifier, told, log } = await full({ challenge: make({ baseUrl: server.origin, timeout: 1 }) });
     let index = 0;
     for (const [trouble, answer] of Object.entries(troubles)) {
       server.answer = answer(() => ({ ...passed, "error-codes": [proof] }));

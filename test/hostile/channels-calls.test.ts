@@ -525,7 +525,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
     });
 
     it("a vendor that hangs is asked once, and the code stays live", async () => {
-      const { one, vendor } = await calling(name, { timeout: 0.2 });
+      const { one, vendor } = await calling(name, { timeout: 1 });
       vendor.trick = hangs;
       const id = await one.begin(3);
       expect((await one.explain(id)).sends.at(-1)).toMatchObject({ state: "unknown" });

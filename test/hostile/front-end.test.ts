@@ -106,7 +106,7 @@ describe("the client", () => {
   it("repeats a check under one key, and a retry never (docs/front-end.md#from-other-servers-the-client)", async () => {
     let fail: (response: ServerResponse, request: IncomingMessage) => unknown = () => {};
     const { baseUrl, seen } = await serve((response, _, request) => fail(response, request));
-    const client = clientOf({ baseUrl, timeout: 0.2 });
+    const client = clientOf({ baseUrl, timeout: 1 });
     const ways: [(response: ServerResponse, request: IncomingMessage) => unknown, string][] = [
       [(_, { socket }) => socket.destroy(), "TransportError network"],
       [() => {}, "TransportError timeout"],
