@@ -12,7 +12,7 @@ const digestLength = 22;
 /** Characters kept where collisions could only happen by chance. */
 const pseudonymLength = 16;
 
-/** `secrets`: current first. `pepper`: keys the names of windows. Default: one of the secrets. */
+/** `secrets`: current first. `pepper`: keys the names of windows, slots and keyed ids. Default: one of the secrets. */
 export function createKeyring(secrets: readonly string[], pepper?: string) {
   const random = randomPool();
   const keys = secrets.map((secret) => hmacOf(secret));
@@ -20,10 +20,9 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
   // Names must be the same in every process, even if processes list the secrets in a different order.
   const digestOf = (secret: string) => createHash("sha256").update(secret).digest("hex");
   const ordered = [...secrets].sort((a, b) => (digestOf(a) < digestOf(b) ? -1 : 1));
-  const namingKeys = ordered.map((secret) => hmacOf(secret));
-  const windowKeys = pepper === undefined ? namingKeys : [hmacOf(pepper)];
+  const namingKeys = (pepper === undefined ? ordered : [pepper]).map((secret) => hmacOf(secret));
   const keyed = (key: Hmac, purpose: string, text: string) => key(`${purpose}\0${text}`).slice(0, digestLength);
-  const pseudonyms = windowKeys.map((key) => (text: string) => keyed(key, "window", text).slice(0, pseudonymLength));
+  const pseudonyms = namingKeys.map((key) => (text: string) => keyed(key, "window", text).slice(0, pseudonymLength));
 
   return {
     /** Draws a code: "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
@@ -49,13 +48,13 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
     /** Digests of a text under each secret, current first. `purpose` separates uses. */
     fingerprints: (purpose: string, text: string): readonly string[] => keys.map((key) => keyed(key, purpose, text)),
     /**
-     * "An idempotency key makes the id of the authentication (a UUID from a keyed hash of customer and key)"
-     * (docs/contract.md#keyed-id): the id under each secret. The order does not depend on the order of the secrets.
+     * "An idempotency key makes the id of the authentication (a UUID from a hash of customer and key, keyed with `pepper`)"
+     * (docs/contract.md#keyed-id): the id under the pepper, or under each secret. The order does not depend on theirs.
      */
     idsFor: (customer: string, name: string): readonly string[] =>
       namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
     /** The slot of a name under the pepper, or under each secret, in the order of `idsFor` (docs/contract.md#slot). */
-    slotsFor: (customer: string, name: string): readonly string[] => windowKeys.map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
+    slotsFor: (customer: string, name: string): readonly string[] => namingKeys.map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
     /** Returns a new id in a slot. */
     newIdIn(slot: string): string {
       const last = random(4, (bytes, from) => bytes.readUInt32BE(from));

@@ -113,8 +113,8 @@ export interface VerifierOptions {
    */
   readonly secret: string | readonly [current: string, previous: string];
   /**
-   * A key like `secret`, for hashes of numbers, devices and addresses. Default: `secret`, whose rotation resets the
-   * windows.
+   * A key like `secret`, for hashes of numbers, devices, addresses and idempotency keys. Default: `secret`, whose
+   * rotation resets the windows.
    */
   readonly pepper?: string | undefined;
   /** ISO 3166-1 alpha-2 codes of the countries allowed to receive messages, or `"all"`, which invites SMS fraud. */
