@@ -10,7 +10,7 @@ import { defaultSpamPolicy } from "../../src/domain/spam-policy.js";
 import { genericHook } from "../../src/hooks/index.js";
 import type { SendOutcome } from "../../src/index.js";
 import { world } from "./first-week-kit.js";
-import { type Served, serve } from "./hooks-kit.js";
+import { answerWithin, type Served, serve } from "./hooks-kit.js";
 import { genericToken, goJson, supabase, supabaseBody, supabaseConfirmToken, supabaseHeaders, supabaseUser } from "./identity-servers.js";
 import { numberAt } from "./kit.js";
 
@@ -256,7 +256,8 @@ describe("Auth0's Actions of the page", () => {
 });
 
 describe("Amazon Cognito's Lambda of the page", () => {
-  it.each([502, 403])("shows users no parser's error if a proxy answers %i with a page (docs/behind/index.md#amazon-cognito)", async (status) => {
+  /** Its handler, with a stand-in for the AWS Encryption SDK: the code is not encrypted. */
+  async function load(url: string) {
     const folder = await mkdtemp(join(tmpdir(), "cognito-"));
     onTestFinished(() => rm(folder, { recursive: true, force: true }));
     const sdk = join(folder, "node_modules/@aws-crypto/client-node");
@@ -267,12 +268,44 @@ describe("Amazon Cognito's Lambda of the page", () => {
       "export const CommitmentPolicy = {}; export class KmsKeyringNode {} export const buildClient = () => ({ decrypt: async (_keyring, plaintext) => ({ plaintext }) });",
     );
     const file = join(folder, "cognito-sender.mjs");
-    await writeFile(file, snippet("cognito-sender.mjs").replaceAll("https://otp.example.com", await proxy(status)));
+    await writeFile(file, snippet("cognito-sender.mjs").replaceAll("https://otp.example.com", url));
+    process.env["HOOK_TOKEN"] = genericToken;
     const { handler } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { handler(event: object): Promise<unknown> };
-    const request = { code: Buffer.from("482913").toString("base64"), userAttributes: { sub: "s1", phone_number: numberAt(701) } };
-    const end = await endOf(handler({ triggerSource: "CustomSMSSender_SignUp", request }));
+    return (source: string, secret: string, to: string) =>
+      endOf(
+        handler({
+          triggerSource: `CustomSMSSender_${source}`,
+          request: { code: Buffer.from(secret).toString("base64"), userAttributes: { sub: "s1", phone_number: to } },
+        }),
+      );
+  }
+  /** With the time that the page names, if it names one. */
+  const [, named] = /## Amazon Cognito\n[^#]*?within: ([\d_]+)/.exec(page) ?? [];
+  const within = named === undefined ? undefined : Number(named.replaceAll("_", ""));
+  const cognito = () => serve([genericHook({ token: genericToken, name: "cognito", within })]);
+
+  it.each([502, 403])("shows users no parser's error if a proxy answers %i with a page (docs/behind/index.md#amazon-cognito)", async (status) => {
+    const run = await load(await proxy(status));
+    const end = await run("SignUp", "482913", numberAt(701));
     expect(end).toMatch(/^threw /);
     expect(end).not.toMatch(/token|JSON/i);
+  });
+
+  // "Amazon Cognito HTML-escapes reserved characters like < (&lt;) and > (&gt;) in your user's temporary password … your Lambda function must
+  // unescape these characters after it decrypts the password": user-pool-lambda-custom-sender-triggers of its developer guide.
+  it("sends a temporary password as the user must enter it, not as Cognito escapes it (docs/behind/index.md#amazon-cognito)", async () => {
+    const served = await cognito();
+    const run = await load(served.url);
+    expect(await run("AdminCreateUser", "Zk4&lt;vQ&gt;9&amp;x", numberAt(702))).toBe("returned");
+    expect(served.box.messages.map(({ text }) => text)).toEqual(["Your temporary password is Zk4<vQ>9&x"]);
+  });
+
+  // Cognito waits five seconds for a Lambda, its start and the decryption included, then calls it again, three times at most.
+  it("ends before Cognito gives up, if the carrier is slow (docs/behind/index.md#amazon-cognito)", async () => {
+    const served = await cognito();
+    const run = await load(served.url);
+    served.hangCarrier();
+    expect(await answerWithin(served, 4_500, run("SignUp", "482913", numberAt(703)))).toBe("returned");
   });
 });
 
