@@ -309,7 +309,7 @@ describe("Amazon Cognito's Lambda of the page", () => {
   });
 });
 
-describe("Supabase, MFA by SMS of users with a password", () => {
+describe("Supabase's database webhook, with the rows that Supabase Auth writes", () => {
   const iso = (at: number) => new Date(at).toISOString();
   interface User {
     readonly id: string;
@@ -352,7 +352,7 @@ describe("Supabase, MFA by SMS of users with a password", () => {
     return "in";
   }
 
-  it("each sign-in is reported, not the enrolment alone (docs/behind/supabase.md#report-who-got-in)", async () => {
+  it("each sign-in with MFA by SMS is reported, not the enrolment alone (docs/behind/supabase.md#report-who-got-in)", async () => {
     const served = await serve(supabase);
     const user = userAt(1_000);
     const reported: unknown[] = [];
@@ -364,7 +364,7 @@ describe("Supabase, MFA by SMS of users with a password", () => {
     expect(reported).toEqual([true, true, true]);
   });
 
-  it("sixty users who sign in each day lock no new user out (docs/behind/supabase.md#report-who-got-in, docs/contract.md#balance)", async () => {
+  it("sixty users who sign in with MFA each day lock no new user out (docs/behind/supabase.md#report-who-got-in, docs/contract.md#balance)", async () => {
     const served = await serve(supabase, { policy: { spam: defaultSpamPolicy } });
     const users = Array.from({ length: 60 }, (_, index) => userAt(2_000 + index));
     const days: string[][] = [];
@@ -377,5 +377,18 @@ describe("Supabase, MFA by SMS of users with a password", () => {
       served.clock.advance(day - 60 * 10 * minute);
     }
     expect(days).toEqual([["in"], ["in"], ["in"]]);
+  });
+
+  // Whoever enters a code of a number has confirmed it: `phone_confirmed_at` of Supabase Auth is set in the same step.
+  it("a sign-in by e-mail confirms no number that was never confirmed (docs/behind/supabase.md#report-who-got-in)", async () => {
+    const served = await serve(supabase);
+    const ask = served.ask();
+    await served.told(supabase, ask);
+    served.clock.advance(5_000);
+    const at = served.clock.now();
+    const old = supabaseUser(ask.to.slice(1), at, { email: "zoe@example.com", phone_confirmed_at: null, last_sign_in_at: iso(at - day) });
+    const { status } = await row(served, "users", old, { last_sign_in_at: iso(at), updated_at: iso(at) });
+    expect(status).toBe(200);
+    expect(await served.newest(ask.to)).toMatchObject({ validated: false });
   });
 });
