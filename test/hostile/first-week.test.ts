@@ -377,7 +377,7 @@ describe("Supabase's database webhook, with the rows that Supabase Auth writes",
       served.clock.advance(day - 60 * 10 * minute);
     }
     expect(days).toEqual([["in"], ["in"], ["in"]]);
-  });
+  }, 30_000);
 
   // Whoever enters a code of a number has confirmed it: `phone_confirmed_at` of Supabase Auth is set in the same step.
   it("a sign-in by e-mail confirms no number that was never confirmed (docs/behind/supabase.md#report-who-got-in)", async () => {
