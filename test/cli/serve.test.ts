@@ -265,7 +265,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     let waves = 0;
     for (; (await reads()) === 0; waves++) await Promise.all(Array.from({ length: 50 }, () => health(one)));
     expect(await reads()).toBe(1);
-    expect(waves).toBeGreaterThan(3);
+    expect(waves).toBeGreaterThan(1);
   });
 
   test("--wires: what it names is served beside /v1 and receipts, its routes are in the log, and nothing of it is served unasked", async () => {
