@@ -313,8 +313,9 @@ function periodOf({ window }: Cap): Period {
   return { length: milliseconds(window), parts: partsOfCap };
 }
 
-function sumOfCap(window: string, cap: Cap): string {
-  return `${window}:${cap.window}`;
+/** A cap that grows counts in another unit (domain/claim.ts), so its sum has a name of its own. */
+function sumOfCap(window: string, { window: seconds, perVerified = 0 }: GrowingCap): string {
+  return `${window}:${seconds}${perVerified > 0 ? "+" : ""}`;
 }
 
 /**
