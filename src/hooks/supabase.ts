@@ -9,8 +9,8 @@ export interface SupabaseHookOptions extends HookOptions {
   /** The secret of the Send SMS hook, `v1,whsec_<base64>`. Several during a rotation: a list, or with `|` between them. */
   readonly secrets: Secrets;
   /**
-   * A token that a database webhook sends in the header `authorization`. It reports changes of `auth.users`, and of
-   * `auth.mfa_factors`, to `/hooks/supabase/confirmed`. Default: no such route.
+   * A token that a database webhook sends in the header `authorization`. It reports changes of `auth.users` to
+   * `/hooks/supabase/confirmed`; a trigger reports those of `auth.mfa_challenges`. Default: no such route.
    */
   readonly confirmToken?: Secrets | undefined;
 }
@@ -39,7 +39,7 @@ function read(body: unknown, now: number): Message {
   const phone_number = textOf(pick(sms, "phone")) ?? pick(user, "phone");
   const code = pick(sms, "otp");
   const confirmedAt = pick(user, "phone_confirmed_at");
-  const at = Math.max(...[confirmedAt, pick(user, "last_sign_in_at")].map((time) => timeOf(time) ?? 0));
+  const at = timeOf(confirmedAt);
   return {
     phone_number,
     code,
@@ -50,7 +50,7 @@ function read(body: unknown, now: number): Message {
     known: toNumber(phone_number) === toNumber(pick(user, "phone")) && isBeforeToday(confirmedAt, now),
     // Each try has another webhook-id, and each code is a new one.
     idempotency_key: textOf(pick(body, "metadata", "uuid")) ?? repeatKey(code),
-    signedIn: at > 0 ? { phone_number: pick(user, "phone"), at } : undefined,
+    signedIn: at === undefined ? undefined : { phone_number: pick(user, "phone"), at: Math.max(at, timeOf(pick(user, "last_sign_in_at")) ?? 0) },
   };
 }
 
@@ -60,14 +60,15 @@ function write(outcome: Outcome): HttpResponse {
   return json(outerStatusOf(outcome), { error: { http_code: statusOf(outcome), message: outcome.message } });
 }
 
-/** A change of a row, as database webhooks report it. */
+/** A change of a row, as database webhooks report it; of a challenge, as the trigger in docs/behind/supabase.md does. */
 function readChange(body: unknown): Confirmation | "nobody" | undefined {
   const [type, table, record, old] = ["type", "table", "record", "old_record"].map((name) => pick(body, name));
   if (typeof type !== "string" || typeof table !== "string") return undefined;
-  const changed = (column: string) => (pick(record, column) !== pick(old, column) ? pick(record, column) : undefined);
+  const changed = (column: string) => timeOf(pick(record, column) !== pick(old, column) ? pick(record, column) : undefined);
   const phone_number = textOf(pick(record, "phone"));
   if (type !== "UPDATE" || pick(body, "schema") !== "auth" || phone_number === undefined) return "nobody";
-  if (table === "mfa_factors") return changed("status") === "verified" ? { phone_number, at: timeOf(pick(record, "updated_at")) } : "nobody";
-  const at = timeOf(changed("last_sign_in_at")) ?? timeOf(changed("phone_confirmed_at"));
-  return table === "users" && at !== undefined ? { phone_number, at } : "nobody";
+  const isConfirmed = timeOf(pick(record, "phone_confirmed_at")) !== undefined;
+  const inUsers = table === "users" && isConfirmed ? (changed("last_sign_in_at") ?? changed("phone_confirmed_at")) : undefined;
+  const at = table === "mfa_challenges" ? changed("verified_at") : inUsers;
+  return at === undefined ? "nobody" : { phone_number, at };
 }

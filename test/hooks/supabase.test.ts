@@ -126,8 +126,11 @@ describe("supabaseHook", () => {
     expect(confirmed).toEqual([{ phone_number: "+33612345678", at: Date.parse(user.last_sign_in_at) }]);
     expect(delivered).toMatchObject([{ conversion: "late" }]);
     const reported = post({ conversion: "reported" }, body);
-    await reported.response;
-    expect(reported.confirmed).toEqual([]);
+    const unconfirmed = post({ conversion: "late" }, { ...body, user: { ...user, phone_confirmed_at: null } });
+    for (const other of [reported, unconfirmed]) {
+      await other.response;
+      expect(other.confirmed).toEqual([]);
+    }
   });
 
   test("sends although the last sign-in could not be confirmed, unless the store is down", async () => {
@@ -143,16 +146,21 @@ describe("supabaseHook", () => {
 
   const change = (record: object, old_record: object, table = "users") => ({ type: "UPDATE", table, schema: "auth", record, old_record });
   const before = { phone: "33612345678", phone_confirmed_at: null, last_sign_in_at: null };
+  const signedIn = { ...before, phone_confirmed_at: "2026-11-01T08:00:00+00:00", last_sign_in_at: "2026-11-24T08:00:00+00:00" };
   const at = "2026-11-25T11:59:58.5+00:00";
   const when = Date.parse(at);
   test.each([
-    ["a sign-in", change({ ...before, last_sign_in_at: at }, before), [when]],
+    ["a sign-in", change({ ...signedIn, last_sign_in_at: at }, signedIn), [when]],
+    ["the first sign-in", change({ ...before, phone_confirmed_at: at, last_sign_in_at: at }, before), [when]],
+    ["a sign-in of a user whose number is not confirmed", change({ ...before, last_sign_in_at: at }, before), []],
     ["a confirmed number", change({ ...before, phone_confirmed_at: at }, before), [when]],
-    ["a second factor", change({ phone: "33612345678", status: "verified", updated_at: at }, { status: "unverified" }, "mfa_factors"), [when]],
-    ["another column", change({ ...before, last_sign_in_at: at, email: "x" }, { ...before, last_sign_in_at: at }), []],
-    ["a user without a number", change({ phone: null, last_sign_in_at: at }, { phone: null, last_sign_in_at: null }), []],
-    ["another table", change({ ...before, last_sign_in_at: at }, before, "profiles"), []],
-    ["a new row", { type: "INSERT", table: "users", schema: "auth", record: { ...before, last_sign_in_at: at }, old_record: null }, []],
+    ["a second factor", { type: "UPDATE", table: "mfa_challenges", schema: "auth", record: { phone: "33612345678", verified_at: at } }, [when]],
+    ["a second factor by an app", { type: "UPDATE", table: "mfa_challenges", schema: "auth", record: { phone: null, verified_at: at } }, []],
+    ["a challenge without its number", change({ factor_id: "f1", verified_at: at }, { factor_id: "f1", verified_at: null }, "mfa_challenges"), []],
+    ["another column", change({ ...signedIn, email: "x" }, signedIn), []],
+    ["a user without a number", change({ ...signedIn, phone: null, last_sign_in_at: at }, { ...signedIn, phone: null }), []],
+    ["another table", change({ ...signedIn, last_sign_in_at: at }, signedIn, "profiles"), []],
+    ["a new row", { type: "INSERT", table: "users", schema: "auth", record: { ...signedIn, last_sign_in_at: at }, old_record: null }, []],
   ])("confirms by a database webhook: %s", async (_, payload, times) => {
     const { send, confirmed } = served(supabaseHook({ secrets: secret, confirmToken: "token-of-webhook" }));
     expect((await send("supabase/confirmed", payload, { authorization: "Bearer token-of-webhook" })).status).toBe(200);
@@ -160,7 +168,7 @@ describe("supabaseHook", () => {
   });
 
   test("takes no confirmation without the token, or without a token in the options", async () => {
-    const payload = change({ ...before, last_sign_in_at: at }, before);
+    const payload = change({ ...signedIn, last_sign_in_at: at }, signedIn);
     const { send, confirmed } = served(supabaseHook({ secrets: secret, confirmToken: "token-of-webhook" }));
     expect((await send("supabase/confirmed", payload, signed(JSON.stringify(payload)))).status).toBe(401);
     expect(confirmed).toEqual([]);

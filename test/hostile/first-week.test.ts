@@ -5,10 +5,12 @@ import type { AddressInfo } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { pathToFileURL } from "node:url";
-import { describe, expect, it, onTestFinished } from "vitest";
+import { PGlite } from "@electric-sql/pglite";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { defaultSpamPolicy } from "../../src/domain/spam-policy.js";
 import { genericHook } from "../../src/hooks/index.js";
 import type { SendOutcome } from "../../src/index.js";
+import type { Answer } from "../http/client.js";
 import { world } from "./first-week-kit.js";
 import { answerWithin, type Served, serve } from "./hooks-kit.js";
 import { genericToken, goJson, supabase, supabaseBody, supabaseConfirmToken, supabaseHeaders, supabaseUser } from "./identity-servers.js";
@@ -172,7 +174,8 @@ describe("every response and header is what the OpenAPI document says, on a serv
 });
 
 // The snippets of docs/behind/index.md, as hooks.test.ts runs them.
-const page = await readFile(join(import.meta.dirname, "../../docs/behind/index.md"), "utf8");
+const pageOf = (name: string) => readFile(join(import.meta.dirname, `../../docs/behind/${name}.md`), "utf8");
+const page = await pageOf("index");
 const snippet = (name: string) => new RegExp(`\`\`\`js\n// ${name.replace(".", "\\.")}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? "none";
 const actionOf = (name: string, url: string) => {
   const exports: Record<string, (...given: unknown[]) => Promise<void>> = {};
@@ -309,7 +312,39 @@ describe("Amazon Cognito's Lambda of the page", () => {
   });
 });
 
-describe("Supabase's database webhook, with the rows that Supabase Auth writes", () => {
+describe("Supabase's database webhook and the page's trigger, with the rows that Supabase Auth writes", () => {
+  let database: PGlite;
+  beforeAll(async () => {
+    const [, trigger] = /```sql\n([\s\S]*?)```/.exec(await pageOf("supabase")) ?? [];
+    database = await PGlite.create();
+    // As in a project: Supabase Auth's role is not the one that makes the trigger, and row level security is on.
+    await database.exec(`
+      create role supabase_auth_admin;
+      create schema auth; create schema net;
+      create table auth.mfa_factors (id uuid primary key, phone text);
+      create table auth.mfa_challenges (id uuid primary key, factor_id uuid, created_at timestamptz default now(), verified_at timestamptz, otp_code text);
+      alter table auth.mfa_factors enable row level security;
+      grant usage on schema auth to supabase_auth_admin;
+      grant all on auth.mfa_challenges to supabase_auth_admin;
+      create table net.posted (url text, body text, headers jsonb);
+      create function net.http_post(url text, body jsonb default '{}', params jsonb default '{}', headers jsonb default '{}', timeout_milliseconds int default 5000)
+        returns bigint language sql as 'insert into net.posted values (url, body::text, headers) returning 1::bigint';
+      ${trigger?.replace("<SUPABASE_CONFIRM_TOKEN>", supabaseConfirmToken)}`);
+  });
+  afterAll(() => database?.close());
+
+  /** A challenge that is made and verified: what the trigger posts goes to the service. */
+  async function verify(served: Served, factor: string, phone: string | null, at: string): Promise<Answer[]> {
+    const id = randomUUID();
+    await database.query("insert into auth.mfa_factors values ($1, $2) on conflict do nothing", [factor, phone]);
+    await database.exec("set role supabase_auth_admin");
+    await database.query("insert into auth.mfa_challenges (id, factor_id, otp_code) values ($1, $2, 'hidden')", [id, factor]);
+    await database.query("update auth.mfa_challenges set verified_at = $2 where id = $1", [id, at]);
+    await database.exec("reset role");
+    const { rows } = await database.query<{ url: string; body: string; headers: Record<string, string> }>("delete from net.posted returning *");
+    return Promise.all(rows.map(({ url, body, headers }) => served.send({ method: "POST", path: new URL(url).pathname, headers, body })));
+  }
+
   const iso = (at: number) => new Date(at).toISOString();
   interface User {
     readonly id: string;
@@ -329,8 +364,7 @@ describe("Supabase's database webhook, with the rows that Supabase Auth writes",
 
   /**
    * A sign-in: a password, a code that arrives, the right code entered. The rows are those that Supabase Auth writes
-   * (internal/api/mfa.go, internal/models/{factor,challenge}.go): `auth.mfa_factors` gets its status at the enrolment only;
-   * each verification is a row of `auth.mfa_challenges`.
+   * (internal/api/mfa.go, internal/models/{factor,challenge}.go): each verification is a row of `auth.mfa_challenges`.
    */
   async function signIn(served: Served, user: User): Promise<"in" | "refused"> {
     const now = () => served.clock.now();
@@ -343,11 +377,8 @@ describe("Supabase's database webhook, with the rows that Supabase Auth writes",
     const body = goJson({ ...made, user: { ...made.user, ...known, phone: "", last_sign_in_at: user.last, factors: [factor] } });
     const { text } = await served.send({ method: "POST", path: "/hooks/supabase", headers: supabaseHeaders(body, now()), body });
     if (text !== "{}") return "refused";
-    await row(served, "mfa_factors", factor, { last_challenged_at: iso(now()) });
-    const challenge = { id: randomUUID(), factor_id: user.factor, created_at: iso(now()), verified_at: null };
     served.clock.advance(5_000);
-    await row(served, "mfa_challenges", challenge, { verified_at: iso(now()) });
-    if (user.status === "unverified") await row(served, "mfa_factors", factor, { status: "verified", updated_at: iso(now()) });
+    expect(await verify(served, user.factor, factor.phone, iso(now()))).toMatchObject([{ status: 200, text: '{"status":"confirmed"}' }]);
     user.status = "verified";
     return "in";
   }
@@ -392,3 +423,15 @@ describe("Supabase's database webhook, with the rows that Supabase Auth writes",
     expect(await served.newest(ask.to)).toMatchObject({ validated: false });
   });
 });
+  it("a code of an authenticator app is ignored; a report that fails does not reject the code (docs/behind/supabase.md#report-who-got-in)", async () => {
+    const served = await serve(supabase);
+    const at = iso(served.clock.now());
+    expect(await verify(served, randomUUID(), null, at)).toMatchObject([{ status: 200, text: '{"status":"ignored"}' }]);
+    await database.exec("alter table net.posted rename to gone");
+    onTestFinished(async () => void (await database.exec("alter table net.gone rename to posted")));
+    const id = randomUUID();
+    await database.query("insert into auth.mfa_challenges (id) values ($1)", [id]);
+    await database.query("update auth.mfa_challenges set verified_at = $2 where id = $1", [id, at]);
+    expect((await database.query("select id from auth.mfa_challenges where id = $1 and verified_at is not null", [id])).rows).toEqual([{ id }]);
+  });
+
