@@ -1452,7 +1452,10 @@ describe("Auth0's action, as the page has it", () => {
       });
     await login(["pwd"]);
     expect(await served.newest(ask.to)).toMatchObject({ validated: false });
+    // The number of a second factor is not in the event.
     await login(["pwd", "mfa"]);
+    expect(await served.newest(ask.to)).toMatchObject({ validated: false });
+    await login(["sms"]);
     expect(await served.newest(ask.to)).toMatchObject({ validated: true });
   });
 });
