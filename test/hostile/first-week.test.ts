@@ -288,16 +288,44 @@ describe("Amazon Cognito's Lambda of the page", () => {
         }),
       );
   }
+  /** What the second Lambda returns after a user got in. */
+  async function confirm(url: string, phone_number?: string) {
+    process.env["HOOK_TOKEN"] = genericToken;
+    const source = snippet("cognito-confirm.mjs").replaceAll("https://otp.example.com", url);
+    const { handler } = (await import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(source)}`)) as {
+      handler(event: object): Promise<unknown>;
+    };
+    const event = { triggerSource: "PostAuthentication_Authentication", request: { userAttributes: { sub: "s1", phone_number } } };
+    return (await handler(event)) === event;
+  }
   /** With the time that the page names, if it names one. */
   const [, named] = /## Amazon Cognito\n[^#]*?within: ([\d_]+)/.exec(page) ?? [];
   const within = named === undefined ? undefined : Number(named.replaceAll("_", ""));
   const cognito = () => serve([genericHook({ token: genericToken, name: "cognito", within })]);
 
-  it.each([502, 403])("shows users no parser's error if a proxy answers %i with a page (docs/behind/index.md#amazon-cognito)", async (status) => {
-    const run = await load(await proxy(status));
-    const end = await run("SignUp", "482913", numberAt(701));
-    expect(end).toMatch(/^threw /);
-    expect(end).not.toMatch(/token|JSON/i);
+  it.each([502, 403, 0])(
+    "shows users a sentence if a proxy answers %i with a page, or no one answers (docs/behind/index.md#amazon-cognito)",
+    async (status) => {
+      const run = await load(status === 0 ? await nobody() : await proxy(status));
+      expect(await run("SignUp", "482913", numberAt(701))).toBe("threw The message could not be sent. Try again later.");
+    },
+  );
+
+  // A trigger that throws rejects the sign-in.
+  it("confirms who got in, and lets users in while the service cannot be reached (docs/behind/index.md#amazon-cognito)", async () => {
+    const served = await cognito();
+    const run = await load(served.url);
+    const to = numberAt(704);
+    expect(await run("Authentication", "482913", to)).toBe("returned");
+    served.clock.advance(5_000);
+    expect(await confirm(served.url, to)).toBe(true);
+    expect(await served.newest(to)).toMatchObject({ validated: true });
+    const logged = vi.spyOn(console, "error").mockReturnValue();
+    onTestFinished(() => logged.mockRestore());
+    expect(await confirm(served.url)).toBe(true);
+    expect(logged).not.toHaveBeenCalled();
+    for (const url of [await nobody(), await proxy(502)]) expect(await confirm(url, to)).toBe(true);
+    expect(logged).toHaveBeenCalledTimes(2);
   });
 
   // "Amazon Cognito HTML-escapes reserved characters like < (&lt;) and > (&gt;) in your user's temporary password … your Lambda function must
@@ -416,6 +444,18 @@ describe("Supabase's database webhook and the page's trigger, with the rows that
     expect(days).toEqual([["in"], ["in"], ["in"]]);
   }, 30_000);
 
+  it("a code of an authenticator app is ignored; a report that fails does not reject the code (docs/behind/supabase.md#report-who-got-in)", async () => {
+    const served = await serve(supabase);
+    const at = iso(served.clock.now());
+    expect(await verify(served, randomUUID(), null, at)).toMatchObject([{ status: 200, text: '{"status":"ignored"}' }]);
+    await database.exec("alter table net.posted rename to gone");
+    onTestFinished(async () => void (await database.exec("alter table net.gone rename to posted")));
+    const id = randomUUID();
+    await database.query("insert into auth.mfa_challenges (id) values ($1)", [id]);
+    await database.query("update auth.mfa_challenges set verified_at = $2 where id = $1", [id, at]);
+    expect((await database.query("select id from auth.mfa_challenges where id = $1 and verified_at is not null", [id])).rows).toEqual([{ id }]);
+  });
+
   // Whoever enters a code of a number has confirmed it: `phone_confirmed_at` of Supabase Auth is set in the same step.
   it("a sign-in by e-mail confirms no number that was never confirmed (docs/behind/supabase.md#report-who-got-in)", async () => {
     const served = await serve(supabase);
@@ -429,15 +469,3 @@ describe("Supabase's database webhook and the page's trigger, with the rows that
     expect(await served.newest(ask.to)).toMatchObject({ validated: false });
   });
 });
-  it("a code of an authenticator app is ignored; a report that fails does not reject the code (docs/behind/supabase.md#report-who-got-in)", async () => {
-    const served = await serve(supabase);
-    const at = iso(served.clock.now());
-    expect(await verify(served, randomUUID(), null, at)).toMatchObject([{ status: 200, text: '{"status":"ignored"}' }]);
-    await database.exec("alter table net.posted rename to gone");
-    onTestFinished(async () => void (await database.exec("alter table net.gone rename to posted")));
-    const id = randomUUID();
-    await database.query("insert into auth.mfa_challenges (id) values ($1)", [id]);
-    await database.query("update auth.mfa_challenges set verified_at = $2 where id = $1", [id, at]);
-    expect((await database.query("select id from auth.mfa_challenges where id = $1 and verified_at is not null", [id])).rows).toEqual([{ id }]);
-  });
-
