@@ -66,6 +66,8 @@ describe("hooks", () => {
   test.each([
     [{ phone: 33612345678 }, "+33612345678"],
     [{ phone: " 33 6-12-34-56-78 " }, "+33612345678"],
+    [{ phone: "+1 (415) 555-2672" }, "+14155552672"],
+    [{ phone: "+33.6.12.34.56.78" }, "+33612345678"],
     [{ phone: "nobody" }, "+nobody"],
   ])("reads the number %j as %s, and leaves it to the verifier to judge it", async ({ phone }, expected) => {
     const { send, delivered } = served(logtoHook({ token }));

@@ -21,9 +21,9 @@ export function textOf(value: unknown): string | undefined {
   return typeof text === "string" && text !== "" ? text : undefined;
 }
 
-/** A number as identity servers store it: spaces and hyphens are removed, a missing `+` is added. */
+/** A number as identity servers store it: spaces, hyphens, dots and parentheses are removed, a missing `+` is added. */
 export function toNumber(value: unknown): string | undefined {
-  const digits = textOf(value)?.replace(/[\s-]/g, "");
+  const digits = textOf(value)?.replace(/[\s().-]/g, "");
   return digits === undefined || digits === "" ? undefined : digits.replace(/^\+?/, "+");
 }
 
