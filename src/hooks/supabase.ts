@@ -9,8 +9,8 @@ export interface SupabaseHookOptions extends HookOptions {
   /** The secret of the Send SMS hook, `v1,whsec_<base64>`. Several during a rotation: a list, or with `|` between them. */
   readonly secrets: Secrets;
   /**
-   * A token that a database webhook sends in the header `authorization`. It reports changes of `auth.users` to
-   * `/hooks/supabase/confirmed`; a trigger reports those of `auth.mfa_challenges`. Default: no such route.
+   * A token that a database webhook sends in the header `authorization`. It reports changes of `auth.users`, and a
+   * trigger those of `auth.mfa_challenges`, to `/hooks/supabase/confirmed`. Default: no such route.
    */
   readonly confirmToken?: Secrets | undefined;
 }
@@ -64,11 +64,12 @@ function write(outcome: Outcome): HttpResponse {
 function readChange(body: unknown): Confirmation | "nobody" | undefined {
   const [type, table, record, old] = ["type", "table", "record", "old_record"].map((name) => pick(body, name));
   if (typeof type !== "string" || typeof table !== "string") return undefined;
-  const changed = (column: string) => timeOf(pick(record, column) !== pick(old, column) ? pick(record, column) : undefined);
+  const changed = (column: string) => (pick(record, column) !== pick(old, column) ? pick(record, column) : undefined);
   const phone_number = textOf(pick(record, "phone"));
   if (type !== "UPDATE" || pick(body, "schema") !== "auth" || phone_number === undefined) return "nobody";
+  if (table === "mfa_factors") return changed("status") === "verified" ? { phone_number, at: timeOf(pick(record, "updated_at")) } : "nobody";
   const isConfirmed = timeOf(pick(record, "phone_confirmed_at")) !== undefined;
-  const inUsers = table === "users" && isConfirmed ? (changed("last_sign_in_at") ?? changed("phone_confirmed_at")) : undefined;
-  const at = table === "mfa_challenges" ? changed("verified_at") : inUsers;
+  const inUsers = table === "users" && isConfirmed ? (timeOf(changed("last_sign_in_at")) ?? timeOf(changed("phone_confirmed_at"))) : undefined;
+  const at = table === "mfa_challenges" ? timeOf(changed("verified_at")) : inUsers;
   return at === undefined ? "nobody" : { phone_number, at };
 }

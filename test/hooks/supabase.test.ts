@@ -155,6 +155,7 @@ describe("supabaseHook", () => {
     ["a sign-in of a user whose number is not confirmed", change({ ...before, last_sign_in_at: at }, before), []],
     ["a confirmed number", change({ ...before, phone_confirmed_at: at }, before), [when]],
     ["a second factor", { type: "UPDATE", table: "mfa_challenges", schema: "auth", record: { phone: "33612345678", verified_at: at } }, [when]],
+    ["the enrolment of one", change({ phone: "33612345678", status: "verified", updated_at: at }, { status: "unverified" }, "mfa_factors"), [when]],
     ["a second factor by an app", { type: "UPDATE", table: "mfa_challenges", schema: "auth", record: { phone: null, verified_at: at } }, []],
     ["a challenge without its number", change({ factor_id: "f1", verified_at: at }, { factor_id: "f1", verified_at: null }, "mfa_challenges"), []],
     ["another column", change({ ...signedIn, email: "x" }, signedIn), []],

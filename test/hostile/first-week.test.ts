@@ -442,7 +442,7 @@ describe("Supabase's database webhook and the page's trigger, with the rows that
       served.clock.advance(day - 60 * 10 * minute);
     }
     expect(days).toEqual([["in"], ["in"], ["in"]]);
-  }, 30_000);
+  });
 
   it("a code of an authenticator app is ignored; a report that fails does not reject the code (docs/behind/supabase.md#report-who-got-in)", async () => {
     const served = await serve(supabase);
