@@ -124,7 +124,8 @@ export function createOutbox(parts: DeliveryParts) {
     try {
       after = await step(auth);
     } catch (err) {
-      monitor.throttledLog.error({ err, authentication_uuid: auth.id }, "processing a record's callbacks failed; it continues when its lease has ended");
+      const fields = { err, customer_uuid: auth.customer, authentication_uuid: auth.id };
+      monitor.throttledLog.error(fields, "processing a record's callbacks failed; it continues when its lease has ended");
     }
     schedule.end(work);
     work.running = false;

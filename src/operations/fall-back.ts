@@ -17,12 +17,16 @@ import { reportRefusal } from "./refusals.js";
 /**
  * Replaces a message that did not arrive by one on another route (docs/contract.md#fallback): rules, caps and ceilings as
  * for a retry, but no retry is used up. Returns the record afterwards; `undefined` if it is gone. Rejects with
- * `unavailable`; the next worker then tries again.
+ * `unavailable`, and with `account_invalid` if the customer is unknown here; the next worker then tries again.
  */
-export async function fallBack(context: Context, accounts: Accounts, { id, customer }: Authentication): Promise<Authentication | undefined> {
+export async function fallBack(context: Context, accounts: Accounts, { id, customer, expiresAt }: Authentication): Promise<Authentication | undefined> {
   const { clock, keyring, past, records } = context;
   const account = await accounts.byUuid(customer).catch(unlessSuspended);
-  if (account === undefined) return stopped(context, customer, id, []);
+  if (account === undefined) {
+    // Rejects if the customer is unknown, not suspended: during a roll-out, another process may know it.
+    if (clock.now() < expiresAt) await accounts.byUuid(customer, true);
+    return stopped(context, customer, id, []);
+  }
   const deadline = context.newDeadline();
   const held = await records.find(deadline, customer, id);
   const due = held && fallbackTime(held.auth);

@@ -544,9 +544,12 @@ describe("many tenants (docs/contract.md#keyed-by-customer)", () => {
     expect(w.journal.find(({ message }) => message.authentication_uuid === id && message.attempt === 2)!.at - start).toBeLessThanOrEqual(after + 10_000);
   });
 
-  it("a tenant that is suspended, or gone, in between: nothing is sent for it, and everything for the others", async () => {
+  it("a tenant that is suspended, or gone, in between: nothing is sent for it, and everything for the others (docs/contract.md#fallback-worker)", async () => {
     const customers = tenants(2);
-    for (const left of [[{ ...customers[0]!, suspended: true }, customers[1]!], [customers[1]!]]) {
+    for (const [left, waiting] of [
+      [[{ ...customers[0]!, suspended: true }, customers[1]!], 0],
+      [[customers[1]!], 1],
+    ] as const) {
       const store = new PlainStore();
       const w = world({ store, customers });
       const [gone, stays] = [await w.one.create(1, customers[0]), await w.one.create(1, customers[1])].map((one) => one.authentication_uuid) as [
@@ -555,9 +558,13 @@ describe("many tenants (docs/contract.md#keyed-by-customer)", () => {
       ];
       const later = world({ store, customers: left, clock: w.clock });
       await silence(later);
+      expect(store.due(later.clock.now() + minute, 10)).toHaveLength(waiting);
       await exhaust(later, 12);
       expect([later.story(gone), later.story(stays)]).toEqual([[], ["2 sms"]]);
       expect(store.due(later.clock.now() + minute, 10)).toEqual([]);
+      const said = later.one.log.filter(({ message }) => message.startsWith("processing a record's callbacks failed"));
+      expect(said.length > 0).toBe(waiting > 0);
+      for (const { fields } of said) expect(fields).toMatchObject({ customer_uuid: customers[0]!.customer_uuid, authentication_uuid: gone });
     }
   });
 });
