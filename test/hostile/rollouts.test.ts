@@ -395,24 +395,6 @@ describe("a customer that only the new processes know", () => {
     },
   );
 
-  it("gets its callbacks signed by its own webhook secret only, whoever delivers them (docs/contract.md#callback-signature)", async () => {
-    const s = site();
-    const secret = `whsec_${Buffer.alloc(32, 7).toString("base64")}`;
-    const [known, added] = [customer(), customer({ webhookSecrets: [secret] })];
-    const [old, next] = [s.run({ customers: [known] }), s.run({ customers: [known, added] })];
-    await next.begin(far(1), { ...callback, customer_uuid: added.customer_uuid });
-    for (const { verifier } of [old, next, old, next]) {
-      await verifier.flush();
-      s.clock.advance(minute);
-    }
-    expect(s.posts.length).toBeGreaterThan(0);
-    for (const { headers, body, data } of s.posts) {
-      const now = Number(headers["webhook-timestamp"]) * second;
-      expect(data["status"]).toBe("submitted");
-      expect(() => verifyWebhook({ secret, headers, body, now })).not.toThrow();
-    }
-  });
-
   it("moves from a list to the store with its codes, keys and callbacks under way (docs/customers.md)", async () => {
     const s = site();
     const one = customer({ policy: { codeLength: 8 } });
