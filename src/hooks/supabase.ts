@@ -64,12 +64,13 @@ function write(outcome: Outcome): HttpResponse {
 function readChange(body: unknown): Confirmation | "nobody" | undefined {
   const [type, table, record, old] = ["type", "table", "record", "old_record"].map((name) => pick(body, name));
   if (typeof type !== "string" || typeof table !== "string") return undefined;
-  const changed = (column: string) => (pick(record, column) !== pick(old, column) ? pick(record, column) : undefined);
   const phone_number = textOf(pick(record, "phone"));
   if (type !== "UPDATE" || pick(body, "schema") !== "auth" || phone_number === undefined) return "nobody";
+  const changed = (column: string) => (pick(record, column) !== pick(old, column) ? pick(record, column) : undefined);
+  const timeIn = (column: string) => timeOf(changed(column));
   if (table === "mfa_factors") return changed("status") === "verified" ? { phone_number, at: timeOf(pick(record, "updated_at")) } : "nobody";
-  const isConfirmed = timeOf(pick(record, "phone_confirmed_at")) !== undefined;
-  const inUsers = table === "users" && isConfirmed ? (timeOf(changed("last_sign_in_at")) ?? timeOf(changed("phone_confirmed_at"))) : undefined;
-  const at = table === "mfa_challenges" ? timeOf(changed("verified_at")) : inUsers;
+  let at: number | undefined;
+  if (table === "mfa_challenges") at = timeIn("verified_at");
+  if (table === "users" && pick(record, "phone_confirmed_at") !== null) at = timeIn("last_sign_in_at") ?? timeIn("phone_confirmed_at");
   return at === undefined ? "nobody" : { phone_number, at };
 }
