@@ -1,17 +1,15 @@
 import { randomUUID } from "node:crypto";
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { PGlite } from "@electric-sql/pglite";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { defaultSpamPolicy } from "../../src/domain/spam-policy.js";
 import { genericHook } from "../../src/hooks/index.js";
 import type { SendOutcome } from "../../src/index.js";
 import type { Answer } from "../http/client.js";
+import { freePort } from "../support/ports.js";
+import { listening } from "../wires/listen.js";
 import { world } from "./first-week-kit.js";
+import { actionOf, index, lambdaOf, pageOf } from "./hook-pages.js";
 import { answerWithin, type Served, serve } from "./hooks-kit.js";
 import { genericToken, goJson, supabase, supabaseBody, supabaseConfirmToken, supabaseHeaders, supabaseUser } from "./identity-servers.js";
 import { numberAt } from "./kit.js";
@@ -173,37 +171,18 @@ describe("every response and header is what the OpenAPI document says, on a serv
   });
 });
 
-// The snippets of docs/behind/index.md, as hooks.test.ts runs them.
-const pageOf = (name: string) => readFile(join(import.meta.dirname, `../../docs/behind/${name}.md`), "utf8");
-const page = await pageOf("index");
-const snippet = (name: string) => new RegExp(`\`\`\`js\n// ${name.replace(".", "\\.")}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? "none";
-const actionOf = (name: string, url: string) => {
-  const exports: Record<string, (...given: unknown[]) => Promise<void>> = {};
-  new Function("exports", snippet(name).replaceAll("https://otp.example.com", url))(exports);
-  return exports;
-};
+/** An address at which nothing listens, as while a deployment restarts. */
+const nobody = async () => `http://127.0.0.1:${await freePort()}`;
 
-/** An address at which nothing listens any more, as while a deployment restarts. */
-async function nobody(): Promise<string> {
-  const server = createServer();
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return `http://127.0.0.1:${port}`;
-}
-
-/** A proxy in front of the service that answers by itself, with a page. */
+/** A proxy in front of the service that responds with a page of its own. */
 async function proxy(status: number): Promise<string> {
   const server = createServer((request, response) => {
     request.resume();
     response.writeHead(status, { "content-type": "text/html" }).end("<html><head><title>Sorry</title></head></html>");
   });
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  onTestFinished(() => {
-    server.closeAllConnections();
-    server.close();
-  });
-  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+  const { url, close } = await listening(server);
+  onTestFinished(close);
+  return url;
 }
 
 /** How a call ended, in a word. */
@@ -259,27 +238,14 @@ describe("Auth0's Actions of the page", () => {
     await login(served.url, { email: "zoe@example.com" }, ["pwd", "mfa"]);
     await login(served.url, { phone_number: to }, ["pwd", "mfa"]);
     expect(await served.newest(to)).toMatchObject({ validated: false });
-    expect(/genericHook\(.*name: "auth0".*\)/.exec(page)?.[0]).not.toContain("conversion");
-    expect(page).toContain('  conversion: "unknown",');
+    expect(/genericHook\(.*name: "auth0".*\)/.exec(index)?.[0]).not.toContain("conversion");
+    expect(index).toContain('  conversion: "unknown",');
   });
 });
 
 describe("Amazon Cognito's Lambda of the page", () => {
-  /** Its handler, with a stand-in for the AWS Encryption SDK: the code is not encrypted. */
   async function load(url: string) {
-    const folder = await mkdtemp(join(tmpdir(), "cognito-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const sdk = join(folder, "node_modules/@aws-crypto/client-node");
-    await mkdir(sdk, { recursive: true });
-    await writeFile(join(sdk, "package.json"), '{"name":"@aws-crypto/client-node","type":"module","exports":"./index.js"}');
-    await writeFile(
-      join(sdk, "index.js"),
-      "export const CommitmentPolicy = {}; export class KmsKeyringNode {} export const buildClient = () => ({ decrypt: async (_keyring, plaintext) => ({ plaintext }) });",
-    );
-    const file = join(folder, "cognito-sender.mjs");
-    await writeFile(file, snippet("cognito-sender.mjs").replaceAll("https://otp.example.com", url));
-    process.env["HOOK_TOKEN"] = genericToken;
-    const { handler } = (await import(/* @vite-ignore */ pathToFileURL(file).href)) as { handler(event: object): Promise<unknown> };
+    const handler = await lambdaOf("cognito-sender.mjs", url);
     return (source: string, secret: string, to: string) =>
       endOf(
         handler({
@@ -290,16 +256,12 @@ describe("Amazon Cognito's Lambda of the page", () => {
   }
   /** What the second Lambda returns after a user got in. */
   async function confirm(url: string, phone_number?: string) {
-    process.env["HOOK_TOKEN"] = genericToken;
-    const source = snippet("cognito-confirm.mjs").replaceAll("https://otp.example.com", url);
-    const { handler } = (await import(/* @vite-ignore */ `data:text/javascript,${encodeURIComponent(source)}`)) as {
-      handler(event: object): Promise<unknown>;
-    };
+    const handler = await lambdaOf("cognito-confirm.mjs", url);
     const event = { triggerSource: "PostAuthentication_Authentication", request: { userAttributes: { sub: "s1", phone_number } } };
     return (await handler(event)) === event;
   }
   /** With the time that the page names, if it names one. */
-  const [, named] = /## Amazon Cognito\n[^#]*?within: ([\d_]+)/.exec(page) ?? [];
+  const [, named] = /## Amazon Cognito\n[^#]*?within: ([\d_]+)/.exec(index) ?? [];
   const within = named === undefined ? undefined : Number(named.replaceAll("_", ""));
   const cognito = () => serve([genericHook({ token: genericToken, name: "cognito", within })]);
 

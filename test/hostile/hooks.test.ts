@@ -1,14 +1,11 @@
-import { mkdir, mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
-import { tmpdir } from "node:os";
-import { join } from "node:path";
-import { pathToFileURL } from "node:url";
 import { gzipSync } from "node:zlib";
-import { afterEach, describe, expect, onTestFinished, test } from "vitest";
+import { afterEach, describe, expect, test } from "vitest";
 import { defaultSpamPolicy } from "../../src/domain/spam-policy.js";
 import { genericHook, hooks } from "../../src/hooks/index.js";
 import type { VerifierOptions } from "../../src/index.js";
 import type { Answer, Call } from "../http/client.js";
 import { setUp } from "../support/verifier.js";
+import { actionOf, lambdaOf } from "./hook-pages.js";
 import { answerWithin, expectNothingLeaks, foreign, landline, losingProxy, type Served, serve } from "./hooks-kit.js";
 import {
   type Ask,
@@ -1342,14 +1339,6 @@ describe("several on one verifier", () => {
 
 // The snippets of docs/behind/index.md
 
-const page = await readFile(new URL("../../docs/behind/index.md", import.meta.url), "utf8");
-const snippet = (name: string) => new RegExp(`\`\`\`js\n// ${name.replace(".", "\\.")}\n([\\s\\S]*?)\`\`\``).exec(page)?.[1] ?? "none";
-const actionOf = (name: string, url: string) => {
-  const exports: Record<string, (...given: unknown[]) => Promise<void>> = {};
-  new Function("exports", snippet(name).replaceAll("https://otp.example.com", url))(exports);
-  return exports;
-};
-
 describe("Auth0's action, as the page has it", () => {
   const auth0 = (options: Partial<VerifierOptions> = {}) =>
     serve([genericHook({ token: genericToken, name: "auth0", ip: "trust", conversion: "reported" })], options);
@@ -1461,23 +1450,7 @@ describe("Auth0's action, as the page has it", () => {
 });
 
 describe("Cognito's handler, as the page has it, with a stand-in for the AWS Encryption SDK", () => {
-  const load = async (url: string) => {
-    const folder = await mkdtemp(join(tmpdir(), "cognito-"));
-    onTestFinished(() => rm(folder, { recursive: true, force: true }));
-    const sdk = join(folder, "node_modules/@aws-crypto/client-node");
-    await mkdir(sdk, { recursive: true });
-    await writeFile(join(sdk, "package.json"), '{"name":"@aws-crypto/client-node","type":"module","exports":"./index.js"}');
-    await writeFile(
-      join(sdk, "index.js"),
-      "export const CommitmentPolicy = { REQUIRE_ENCRYPT_ALLOW_DECRYPT: 1 }; export class KmsKeyringNode {} export const buildClient = () => ({ decrypt: async (_keyring, plaintext) => ({ plaintext }) });",
-    );
-    await writeFile(join(folder, "cognito-sender.mjs"), snippet("cognito-sender.mjs").replaceAll("https://otp.example.com", url));
-    process.env["HOOK_TOKEN"] = genericToken;
-    const { handler } = (await import(/* @vite-ignore */ pathToFileURL(join(folder, "cognito-sender.mjs")).href)) as {
-      handler(event: object): Promise<unknown>;
-    };
-    return handler;
-  };
+  const load = (url: string) => lambdaOf("cognito-sender.mjs", url);
   const cognito = (options: Partial<VerifierOptions> = {}) => serve([genericHook({ token: genericToken, name: "cognito" })], options);
   const eventOf = ({ to, code }: Ask, more: object = {}) => ({
     version: "1",

@@ -16,18 +16,14 @@ import { type FixedClock, fixedClock } from "../../src/testing/index.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { type LogLine, logger, start } from "../support/verifier.js";
 
+export { day, far, hour, minute } from "./operator-kit.js";
+
 export const second = 1000;
-export const minute = 60 * second;
-export const hour = 60 * minute;
-export const day = 24 * hour;
 
 /** Secrets whose order by letters is known: `a` before `b` before `c`. */
 export const secretOf = (letter: string): string => `${letter}T7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6${letter}Wq3Zr`;
 export const [a, b, c] = [secretOf("a"), secretOf("b"), secretOf("c")] as const;
 export const pepper = "pepper-Xq4Rv9Lw2ZbN8cJfH5sYdG3pAeU6";
-
-/** French mobile numbers, each in another range. */
-export const far = (index: number): string => `+336${10 + ((index * 37) % 28)}${String((index * 7919) % 1_000_000).padStart(6, "0")}`;
 
 /** One deployment: a store, a clock, a carrier and a receiver that all its processes share. */
 export interface Site {
