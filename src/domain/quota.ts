@@ -313,7 +313,7 @@ function periodOf({ window }: Cap): Period {
   return { length: milliseconds(window), parts: partsOfCap };
 }
 
-/** A cap that grows counts in another unit (domain/claim.ts), so its sum has a name of its own. */
+/** A cap that grows counts in another unit (domain/claim.ts), so its sum has a separate name. */
 function sumOfCap(window: string, { window: seconds, perVerified = 0 }: GrowingCap): string {
   return `${window}:${seconds}${perVerified > 0 ? "+" : ""}`;
 }

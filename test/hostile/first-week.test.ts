@@ -219,7 +219,7 @@ describe("Auth0's Actions of the page", () => {
     const logged = vi.spyOn(console, "log").mockReturnValue();
     onTestFinished(() => logged.mockRestore());
     for (const url of [await nobody(), await proxy(502)]) expect(await endOf(login(url, { phone_number: to }, ["sms"]))).toBe("returned");
-    expect(logged.mock.calls.flat()).toEqual([expect.stringMatching(/not told of a sign-in/), expect.stringMatching(/HTTP 502/)]);
+    expect(logged.mock.calls.flat()).toEqual([expect.stringMatching(/phoneproof did not receive a confirmation/), expect.stringMatching(/HTTP 502/)]);
   });
 
   it("ask for a retry while the service cannot be reached: Auth0 repeats only what asks for it (docs/behind/index.md#auth0)", async () => {
