@@ -2,7 +2,8 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
 /** Which tests run together: `npm test` is `unit`, `npm run test:contract` and so on are the others, `npm run test:all` is all of them. */
-export type Tier = "unit" | "contract" | "package" | "hostile";
+export const tiers = ["unit", "contract", "package", "hostile"] as const;
+export type Tier = (typeof tiers)[number];
 
 const root = import.meta.dirname;
 
@@ -24,43 +25,54 @@ const imported = /(?:\bfrom\s+|\bimport\s+|\bimport\()\s*"([^"]+)"/g;
 
 /** Those that take more than half a minute, the longest first. */
 const longest: readonly string[] = [
-  "docs/next.test.ts",
   "examples/signup.test.ts",
-  "package/packed.test.ts",
-  "cli/page.test.ts",
-  "cli/serve.test.ts",
-  "docs/snippets.test.ts",
-  "cli/operators.test.ts",
+  "docs/next.test.ts",
   "otp-input/element.test.ts",
-  "examples/examples.test.ts",
-  "cli/store.test.ts",
-  "cli/cli.test.ts",
-  "testing/simulate.test.ts",
-  "http/wire-awkward.test.ts",
-  "store/mongo-contract.test.ts",
-  "store/redis-contract.test.ts",
-  "testing/simulate-command.test.ts",
-  "store/postgres-clients.test.ts",
-  "store/postgres-contract.test.ts",
-  "http/next.test.ts",
-  "hostile/callbacks-http.test.ts",
-  "hostile/deliveries-stores.test.ts",
-  "store/faults-mongo.test.ts",
-  "hostile/soak.test.ts",
-  "testing/simulate-channels.test.ts",
-  "hostile/stores.test.ts",
+  "docs/snippets.test.ts",
   "hostile/fallback-stores.test.ts",
-  "hostile/money.test.ts",
+  "hostile/soak.test.ts",
+  "cli/page.test.ts",
+  "cli/cli.test.ts",
+  "store/faults-redis.test.ts",
+  "package/packed.test.ts",
+  "store/faults-mongo.test.ts",
+  "examples/examples.test.ts",
+  "cli/operators.test.ts",
+  "store/mongo-contract.test.ts",
+  "cli/serve.test.ts",
   "hostile/redis.test.ts",
   "hostile/command.test.ts",
-  "store/faults-redis.test.ts",
-  "hostile/sqlite-clients.test.ts",
-  "callbacks/crash-redis.test.ts",
+  "testing/simulate.test.ts",
+  "store/postgres-clients.test.ts",
+  "store/redis-contract.test.ts",
+  "http/wire-awkward.test.ts",
+  "store/postgres-contract.test.ts",
+  "testing/simulate-command.test.ts",
+  "store/processes-mongo.test.ts",
+  "hostile/callbacks-http.test.ts",
+  "cli/store.test.ts",
+  "store/faults-postgres.test.ts",
+  "hostile/money.test.ts",
+  "package/exports.test.ts",
   "hostile/deliveries.test.ts",
-  "hostile/one-commit-mongo.test.ts",
-  "hostile/one-commit-attacks.test.ts",
+  "cli/customers.test.ts",
   "hostile/one-commit-redis.test.ts",
-  "hostile/one-commit.test.ts",
+  "hostile/deliveries-stores.test.ts",
+  "docs/front-end.test.ts",
+  "hostile/one-commit-heap.test.ts",
+  "http/next.test.ts",
+  "hostile/one-commit-attacks.test.ts",
+  "hostile/sqlite-clients.test.ts",
+  "package/runtime-parts.test.ts",
+  "testing/runners.test.ts",
+  "privacy/redis.test.ts",
+  "store/mongo.test.ts",
+  "routing/simulation.test.ts",
+  "hostile/postgres-faults.test.ts",
+  "hostile/postgres-schemas.test.ts",
+  "hostile/one-commit-mongo.test.ts",
+  "callbacks/crash-redis.test.ts",
+  "store/processes-postgres.test.ts",
 ];
 
 /** Where a file stands among those that are to start first. */
@@ -76,7 +88,8 @@ export function testsOf(tier: Tier): string[] {
     .map((file) => join("test", file));
 }
 
-function tierOf(file: string): Tier {
+/** `file`: relative to this folder. */
+export function tierOf(file: string): Tier {
   if (hostile.test(file)) return "hostile";
   if (staysInside(resolve(root, file)) && !onDisk.test(file)) return "unit";
   return packaged.test(file) ? "package" : "contract";
