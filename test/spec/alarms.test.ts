@@ -17,8 +17,8 @@ const shadow = { mode: "shadow" as const };
 const off = { mode: "off" as const };
 const quiet = { range: off, crowd: off, country: off, newCountries: off, address: off, strangeNetwork: off, signals: off };
 
-describe("alarms as events: typed, numbers masked, once an hour for each subject (docs/contract.md#alarms)", () => {
-  it("country | more open within the hour than its verifications explain", async () => {
+describe("alarms are events with masked numbers, once an hour for each subject (docs/contract.md#alarms)", () => {
+  it("`country` is raised if a country has more open messages within the hour than its verifications explain", async () => {
     const set = setUpAlarms({ policy: { spam: { ...quiet, strangeNetwork: shadow } } });
     for (let index = 0; index < 60; index++) await set.create({ phone_number: numberOf(index) });
     expect(set.of("country")).toEqual([
@@ -29,14 +29,14 @@ describe("alarms as events: typed, numbers masked, once an hour for each subject
     expect(set.of("country"), "again an hour later").toHaveLength(2);
   });
 
-  it("crowd | one range of 10,000", async () => {
+  it("`crowd` is raised for one range of 10,000 numbers", async () => {
     const set = setUpAlarms({ policy: { spam: { ...quiet, crowd: shadow } } });
     for (let index = 0; index < 30; index++) await set.create({ phone_number: french(index) });
     expect(set.of("crowd")).toMatchObject([{ range: "+3361200****", value: 25, threshold: 25 }]);
     expect(JSON.stringify(set.events)).not.toContain(french(25).slice(1));
   });
 
-  it("customer cap near | four fifths of it, with what is verified", async () => {
+  it("`customer_cap` is raised at 80 % of the customer's cap", async () => {
     const set = setUpAlarms({ policy: { spam: quiet, limits: { perCustomer: [{ limit: 10, window: 86_400 }] } } });
     for (let index = 0; index < 7; index++) await set.create({ phone_number: numberOf(index) });
     expect(set.events).toEqual([]);
@@ -44,14 +44,14 @@ describe("alarms as events: typed, numbers masked, once an hour for each subject
     expect(set.of("customer_cap")).toMatchObject([{ rule: "perCustomer 10/86400s", value: 8, threshold: 10 }]);
   });
 
-  it("spend near | four fifths of a ceiling", async () => {
+  it("`spend` is raised at 80 % of a spend ceiling", async () => {
     const sender = Object.assign(inbox(), { plan: () => ({ route: "r", price: 0.1 }) });
     const set = setUpAlarms({ sender, policy: { spam: quiet, limits: { spend: [{ amount: 1, per: "day" }] } } });
     for (let index = 0; index < 8; index++) await set.create({ phone_number: numberOf(index) });
     expect(set.of("spend")).toMatchObject([{ rule: "spend 1/day", value: 0.8, threshold: 1 }]);
   });
 
-  it("wrong codes out of proportion | spraying over many authentications, with the odds that some code was guessed today", async () => {
+  it("`wrong_codes` is raised for guesses spread over many authentications, with the odds that a code was guessed today", async () => {
     const set = setUpAlarms({ policy: { spam: quiet, limits: { perCustomer: [{ limit: 100_000, window: 86_400 }] } } });
     for (let index = 0; index < 130; index++) {
       const { authentication_uuid } = await set.create({ phone_number: numberOf(index) });
@@ -65,7 +65,7 @@ describe("alarms as events: typed, numbers masked, once an hour for each subject
     expect(alarm.wrong).toBeGreaterThanOrEqual(500);
   });
 
-  it("wrong codes of people who get it right in the end raise none", async () => {
+  it("`wrong_codes` is not raised if users enter the right code in the end", async () => {
     const set = setUpAlarms({ policy: { spam: quiet, limits: { perCustomer: [{ limit: 100_000, window: 86_400 }] } } });
     for (let index = 0; index < 300; index++) {
       const { authentication_uuid } = await set.create({ phone_number: numberOf(index) });
@@ -77,7 +77,7 @@ describe("alarms as events: typed, numbers masked, once an hour for each subject
     expect(set.of("wrong_codes")).toEqual([]);
   });
 
-  it("a rule in shadow that would refuse more than 1 % | with its share", async () => {
+  it("`shadow` is raised for a rule in shadow mode that would have blocked more than 1 %", async () => {
     const set = setUpAlarms({ policy: { spam: { ...quiet, range: shadow }, limits: { perCustomer: [{ limit: 100_000, window: 86_400 }] } } });
     for (let index = 0; index < 190; index++) await set.create({ phone_number: french(1, index % 100) });
     expect(set.of("shadow")).toEqual([]);
@@ -85,7 +85,7 @@ describe("alarms as events: typed, numbers masked, once an hour for each subject
     expect(set.of("shadow").map((event) => (event as { rule?: string }).rule)).toContain("range 4");
   });
 
-  it("an onEvent that throws is reported once, and harms nobody", async () => {
+  it("an `onEvent` that throws is logged once and affects no request", async () => {
     const set = setUp({
       onEvent: () => {
         throw new Error("no");
@@ -113,12 +113,12 @@ describe("signals: shadow by default (docs/contract.md#spam-signals)", () => {
     [{ device_type: "IOS", device_id: apple }, undefined],
     [{ device_type: "WEB", device_id: "anything" }, undefined],
     [{ device_id: android }, undefined],
-  ])("device_type against the shape of device_id: %j", async (fields, word) => {
+  ])("device_type is checked against the shape of device_id: %j", async (fields, word) => {
     const set = setUp({ policy: { spam: { ...quiet, signals: shadow } } });
     expect(await why(set, fields)).toEqual(word === undefined ? ["pending"] : ["pending", word]);
   });
 
-  it("ip against the caller's resolver of countries and kinds of networks", async () => {
+  it("ip is checked against the caller's resolver of countries and kinds of networks", async () => {
     const ipInfo = (ip: string) => (ip.startsWith("203.") ? { country: "VN" } : ip.startsWith("198.") ? { country: "FR", kind: "hosting" } : { country: "FR" });
     const set = setUp({ ipInfo, policy: { spam: { ...quiet, signals: { mode: "enforce" } } } });
     expect(await why(set, { ip: "203.0.113.1" })).toEqual(["spam_detected", "signals enforce: the ip is in VN, the number in FR"]);
@@ -126,7 +126,7 @@ describe("signals: shadow by default (docs/contract.md#spam-signals)", () => {
     expect(await why(set, { ip: "192.0.2.1" })).toEqual(["pending"]);
   });
 
-  it("a resolver that throws or hangs for a second is reported, and lets through", async () => {
+  it("a resolver that throws or hangs for a second is logged, and the request is allowed", async () => {
     const broken = setUp({ ipInfo: () => Promise.reject(new Error("no")), policy: { spam: { ...quiet, signals: { mode: "enforce" } } } });
     expect((await broken.create({ ip: "203.0.113.1" })).status).toBe("pending");
     const hanging = setUp({ ipInfo: () => new Promise(() => undefined), policy: { spam: { ...quiet, signals: { mode: "enforce" } } } });

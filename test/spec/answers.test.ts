@@ -12,7 +12,7 @@ const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 type Set = ReturnType<typeof setUp>;
 type Call = { readonly idempotencyKey?: string };
 
-/** The three calls, whichever way they go. */
+/** The three calls, direct or over HTTP. */
 interface Way {
   create(fields?: object, call?: Call): Promise<AuthenticationResult>;
   retry(authentication_uuid: string): Promise<RetryResult>;
@@ -21,7 +21,7 @@ interface Way {
 
 const direct = ({ create, retry, check }: Set): Way => ({ create: (fields = {}, call) => create({ ...fields }, call), retry, check });
 
-/** Over HTTP: the body, which is held to the fields of the wire, and the facts that stand in headers. */
+/** Over HTTP: the body, which must have exactly the fields of the wire, and the facts from the headers. */
 function overHttp({ http, customer }: Set): Way {
   const post = async (path: string, fields: readonly string[], body: object, { idempotencyKey }: Call = {}) => {
     const answer = await http("POST", path, { customer_uuid: customer, ...body }, idempotencyKey === undefined ? {} : { "idempotency-key": idempotencyKey });
@@ -45,13 +45,13 @@ function overHttp({ http, customer }: Set): Way {
 describe.each([
   ["direct calls", direct],
   ["over HTTP, in headers beside the wire's body", overHttp],
-] as const)("what answers tell beside the wire: %s", (_name, way) => {
+] as const)("facts returned beyond the wire's fields: %s", (_name, way) => {
   const begin = (options: Partial<VerifierOptions> = {}) => {
     const set = setUp(options);
     return { ...set, ...way(set) };
   };
 
-  it("create, pending: the number, both budgets, when the next message may be asked for", async () => {
+  it("create, pending: returns the number, the remaining retries and checks, and the time of the next retry", async () => {
     const { create } = begin();
     expect(await create()).toEqual({
       authentication_uuid: expect.any(String),
@@ -65,12 +65,12 @@ describe.each([
     });
   });
 
-  it("create, no retries in the policy: next_retry_at is absent", async () => {
+  it("create, a policy without retries: next_retry_at is absent", async () => {
     const { create } = begin({ policy: { retryCooldowns: [] } });
     expect(await create()).not.toHaveProperty("next_retry_at");
   });
 
-  it("create, rate_limited: retry_after to the second, nothing left", async () => {
+  it("create, rate_limited: returns retry_after in whole seconds, and no remaining retries or checks", async () => {
     const { create, clock } = begin({ policy: onePerTenMinutes });
     await create();
     clock.advance(100_500);
@@ -85,14 +85,14 @@ describe.each([
     expect(room).not.toHaveProperty("retry_after");
   });
 
-  it("create, spam_detected: no limit refused, so there is nothing to wait for", async () => {
+  it("create, spam_detected: retry_after is absent, since no limit was reached", async () => {
     const { create } = begin({ spamRules: [{ name: "mine", judge: () => ({ reason: "no" }) }] });
     const refused = await create();
     expect(refused).toMatchObject({ status: "spam_detected", phone_number, remaining_retry: 0, remaining_checks: 0 });
     expect(Object.keys(refused)).not.toContain("retry_after");
   });
 
-  it("every route rejects: carrier_refused of create, its repeat too, and of retry; not of the checks after", async () => {
+  it("every route rejects: create, its repeat and retry return carrier_refused; a later check or retry does not", async () => {
     const { create, retry, check, box, clock } = begin();
     box.answer = async () => ({ outcome: "rejected" });
     const refused = await create({}, { idempotencyKey: "k" });
@@ -118,7 +118,7 @@ describe.each([
     expect(await retry(authentication_uuid)).not.toHaveProperty("carrier_refused");
   });
 
-  it("retry: approved, and refused by a cap with retry_after", async () => {
+  it("retry: returns the remaining budgets with `approved`, and retry_after if a cap blocks it", async () => {
     const policy = { limits: { perNumber: [{ limit: 2, window: 300 }] }, codeLength: 8 };
     const { create, retry, clock } = begin({ policy });
     const { authentication_uuid } = await create();
@@ -139,7 +139,7 @@ describe.each([
     expect(await retry(authentication_uuid)).toMatchObject({ status: "approved" });
   });
 
-  it("check: what is left after each wrong code; the number that is proven; nothing of it once it is over", async () => {
+  it("check: returns what is left after each wrong code, and the number except with already_validated", async () => {
     const { create, retry, check, wrong, box } = begin();
     const { authentication_uuid } = await create();
     for (const left of [4, 3])
@@ -165,7 +165,7 @@ describe.each([
     expect(await check(other.authentication_uuid, wrong())).toEqual({ ...last, status: "rate_limited" });
   });
 
-  it("expired_auth: nothing of it, whether its record holds the number by then or not", async () => {
+  it("expired_auth: the number is absent, whether or not the record still holds it", async () => {
     const { create, retry, check, clock } = begin();
     const { authentication_uuid } = await create();
     clock.advance(600_000);
@@ -175,7 +175,7 @@ describe.each([
     }
   });
 
-  it("a number with a trunk zero after its country code is told, sent to and counted in its canonical form", async () => {
+  it("a number with a trunk zero after its country code is returned, sent to and counted in its canonical form", async () => {
     const { create, check, box } = begin({ policy: onePerTenMinutes });
     const typed = phone_number.replace("+33", "+330");
     const { authentication_uuid, ...created } = await create({ phone_number: typed });
@@ -185,7 +185,7 @@ describe.each([
     expect(await check(authentication_uuid, box.code())).toMatchObject({ status: "valid", phone_number });
   });
 
-  it("valid, under the same idempotency key again: with the number, for as long as the record lives; another's invalid too", async () => {
+  it("a check repeated under its idempotency key, valid or invalid, returns the number as long as the record exists", async () => {
     const { create, check, wrong, box, clock } = begin();
     const { authentication_uuid } = await create();
     const miss = wrong();
@@ -199,7 +199,7 @@ describe.each([
 });
 
 describe("retry_after", () => {
-  it("of several caps, sends at any times: a second before it is refused, then there is room", async () => {
+  it("is exact with several caps: a second earlier the cap still blocks, then it has room", async () => {
     const limits = {
       perNumber: [
         { limit: 3, window: 100 },
@@ -221,14 +221,14 @@ describe("retry_after", () => {
       clock.advance((retry_after - 1) * 1_000);
       expect((await create(fields)).retry_after, `step ${step}`).toBe(1);
       clock.advance(1_000);
-      // Another cap may refuse from then on, later.
+      // Another cap may block then, for longer.
       const then = await create(fields);
       expect(then.status === "pending" || (then.retry_after ?? 0) > 1, `step ${step}`).toBe(true);
     }
     expect(refused).toBeGreaterThan(100);
   });
 
-  it("of the spend ceiling, and of caps that are kept as sums: then there is room", async () => {
+  it("is exact with the spend ceiling, which is counted as a sum", async () => {
     const sender = Object.assign(inbox(), { plan: () => ({ route: "r", price: 1 }) });
     const { create, clock } = setUp({ sender, policy: { limits: { spend: [{ amount: 3, per: "hour" }] } } });
     for (let sent = 0; sent < 3; sent++) {
@@ -244,7 +244,7 @@ describe("retry_after", () => {
     expect((await create({ phone_number: numberOf(9) })).status).toBe("pending");
   });
 
-  it("of the cap that grows with what is verified: then there is room, on create and on retry", async () => {
+  it("is exact with a cap that grows with verified users, on create and on retry", async () => {
     const perCustomer = [{ limit: 2, window: 3_600, perVerified: 1 }];
     const { create, retry, check, box, clock } = setUp({ policy: { limits: { perCustomer } } });
     const first = await create({ phone_number: numberOf(1) });
@@ -254,7 +254,7 @@ describe("retry_after", () => {
     const { authentication_uuid } = await create({ phone_number: numberOf(3) });
     const { status, retry_after = 0 } = await create({ phone_number: numberOf(4) });
     expect(status).toBe("rate_limited");
-    // The sum is kept in twelfths of its window. By then what the first has earned is gone too.
+    // The sum is stored in twelfths of its window. By then the credit of the first verification has ended too.
     expect(retry_after).toBeGreaterThan(3_600);
     expect(retry_after).toBeLessThanOrEqual(3_600 + 320);
     clock.advance(30_000);
@@ -265,7 +265,7 @@ describe("retry_after", () => {
     expect((await create({ phone_number: numberOf(6) })).status).toBe("pending");
   });
 
-  it("is absent where the store does not tell when there is room", async () => {
+  it("is absent if the store does not report when there is room", async () => {
     const store = memoryStore({ name: randomUUID() });
     const silent = new Proxy(store, {
       get(target, name) {
@@ -285,7 +285,7 @@ describe("retry_after", () => {
   });
 });
 
-describe("the number in the record of a check that was valid", () => {
+describe("the number in the record after a valid check", () => {
   const stored = async (call?: { idempotencyKey: string }) => {
     const store = memoryStore({ name: randomUUID() });
     const set = setUp({ store });
@@ -294,7 +294,7 @@ describe("the number in the record of a check that was valid", () => {
     return { ...set, authentication_uuid, data: (await store.find(set.customer, authentication_uuid))?.data, dump: () => dumpOfMemory(store) };
   };
 
-  it("is masked without an idempotency key, and sealed with one, so that a repeat can tell it; in clear never", async () => {
+  it("is masked without an idempotency key and encrypted with one, so that a repeat can return it; never in clear", async () => {
     const plain = await stored();
     expect(plain.data).toContain('"p":"+33612****01"');
     const keyed = await stored({ idempotencyKey: "k" });
@@ -302,13 +302,13 @@ describe("the number in the record of a check that was valid", () => {
     for (const { dump } of [plain, keyed]) expect(traces(dump(), spellingsOf(phone_number, "no mask"))).toEqual([]);
   });
 
-  it("goes with an erasure", async () => {
+  it("is deleted by an erasure", async () => {
     const { verifier, customer, check, authentication_uuid, box } = await stored({ idempotencyKey: "k" });
     await verifier.erase({ customer_uuid: customer, phone_number });
     expect(await errorCode(check(authentication_uuid, box.code(), { idempotencyKey: "k" }))).toBe("invalid_auth_uuid");
   });
 
-  it("no valid without its number: unavailable, and nothing used up, where it is sealed under a secret that was dropped too early", async () => {
+  it("encrypted under a secret that was removed too early: the check returns unavailable and uses up nothing", async () => {
     const [old, next] = ["previous secret ".repeat(3), "next secret ".repeat(3)] as const;
     const first = setUp({ secret: old });
     const { authentication_uuid } = await first.create();
@@ -324,7 +324,7 @@ describe("the number in the record of a check that was valid", () => {
   });
 });
 
-describe("a number with a trunk zero after its country code is its canonical form everywhere", () => {
+describe("a number with a trunk zero after its country code is read as its canonical form everywhere", () => {
   const typed = phone_number.replace("+33", "+330");
 
   it("in lookup, history, unlock and erase", async () => {
@@ -357,7 +357,7 @@ describe("a number with a trunk zero after its country code is its canonical for
     expect((await create({ phone_number: numberOf(2) })).status).toBe("pending");
   });
 
-  it("in callbacks that tell it whole", async () => {
+  it("in callbacks with the full number", async () => {
     const posted: string[] = [];
     const callbacks = {
       worker: false,

@@ -1,19 +1,19 @@
 import { describe, expect, it } from "vitest";
 import { errorCode, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
 
-describe("Authentication: the answer of create, and what becomes of it (docs/contract.md#create-authentication)", () => {
-  it("authentication_uuid | string (UUID) | Unique identifier of the authentication; used in retry and check", async () => {
+describe("Authentication: the result of create and its outcomes (docs/contract.md#create-authentication)", () => {
+  it("authentication_uuid is a unique UUID", async () => {
     const { create } = setUp();
     const [one, two] = [await create(), await create({ phone_number: numberOf(2) })];
     expect(one.authentication_uuid).toMatch(/^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/);
     expect(two.authentication_uuid).not.toBe(one.authentication_uuid);
   });
 
-  it("created_at | string (timestamp) | Creation time", async () => {
+  it("created_at is the timestamp of the creation", async () => {
     expect((await setUp().create()).created_at).toBe(new Date(start).toISOString());
   });
 
-  it("expires_at | Time after which the authentication can no longer be checked or retried: lifetime 600 s from creation, not extended by a retry (docs/contract.md#lifetime)", async () => {
+  it("expires_at is 600 s after creation, not extended by a retry; then check and retry return expired_auth (docs/contract.md#lifetime)", async () => {
     const { create, retry, check, clock, box } = setUp();
     const { authentication_uuid, expires_at } = await create();
     expect(expires_at).toBe(new Date(start + 600_000).toISOString());
@@ -26,7 +26,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect((await retry(authentication_uuid)).status).toBe("expired_auth");
   });
 
-  it("pending | The code is being sent: a message with a 6-digit code goes to phone_number", async () => {
+  it("`pending`: a message with a 6-digit code is sent to phone_number", async () => {
     const { create, box } = setUp();
     expect((await create()).status).toBe("pending");
     expect(box.messages).toHaveLength(1);
@@ -35,7 +35,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect(box.messages[0]?.text).toContain(box.code());
   });
 
-  it("rate_limited | The user is rate-limited and cannot receive another code: a result like the others, nothing sent", async () => {
+  it("`rate_limited`: the result has the same fields, and nothing is sent", async () => {
     const { create, box } = setUp({ policy: onePerTenMinutes });
     await create();
     const refused = await create();
@@ -44,7 +44,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect(box.messages).toHaveLength(1);
   });
 
-  it("spam_detected | The attempt is flagged as spam: by a rule of the caller, with its reason in explain, nothing sent and nothing charged", async () => {
+  it("`spam_detected`: a rule of the caller blocks the create; explain has its reason, nothing is sent and no cap counts it", async () => {
     const { create, verifier, customer, box } = setUp({
       policy: onePerTenMinutes,
       spamRules: [{ name: "bad model", judge: ({ device_model }) => (device_model === "bot" ? { reason: "a bot", value: 2, threshold: 1 } : undefined) }],
@@ -58,7 +58,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect((await create({ device_model: "bot" })).status, "the caller's rules come before the caps").toBe("spam_detected");
   });
 
-  it("One created `rate_limited` or `spam_detected` stays until `expires_at` only and holds no code", async () => {
+  it("an authentication created as `spam_detected` has no code and is stored until `expires_at` only", async () => {
     const { create, check, clock, store, customer } = setUp({ spamRules: [{ name: "all", judge: () => ({ reason: "all" }) }] });
     const { authentication_uuid } = await create();
     const record = await store.find(customer, authentication_uuid);
@@ -68,13 +68,13 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect(await errorCode(check(authentication_uuid, "123456"))).toBe("invalid_auth_uuid");
   });
 
-  it("stored only as HMAC-SHA-256: neither the code nor anything reversible without the secret is in the record", async () => {
+  it("the record does not contain the code in clear", async () => {
     const { create, box, store, customer } = setUp();
     const { authentication_uuid } = await create();
     expect(JSON.stringify(await store.find(customer, authentication_uuid))).not.toContain(box.code());
   });
 
-  it("every route rejects on create: 200 `pending`; check then answers `without_attempt`, retry `no_attempt`, the log says why (docs/contract.md#every-route-rejects)", async () => {
+  it("every route rejects on create: `pending`; check then returns `without_attempt`, retry `no_attempt`, the log gives the reason (docs/contract.md#every-route-rejects)", async () => {
     const { create, check, retry, box, log } = setUp();
     box.answer = async () => ({ outcome: "rejected", reason: `no credit for ${box.code()}` });
     const { authentication_uuid, status } = await create();
@@ -90,7 +90,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     ["throws", async () => Promise.reject(new Error("boom"))],
     ["answers nonsense", async () => ({ sent: true }) as never],
     ["answers unknown", async () => ({ outcome: "unknown" as const })],
-  ])("unknown (a sender that %s) counts as sent: the code works", async (_what, answer) => {
+  ])("an unknown outcome counts as sent, and the code works: a sender that %s", async (_what, answer) => {
     const { create, check, box } = setUp();
     box.answer = answer;
     const { authentication_uuid, status } = await create();
@@ -98,14 +98,14 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect((await check(authentication_uuid, box.code())).status).toBe("valid");
   });
 
-  it("a sender that throws and says rejected is rejected", async () => {
+  it("a sender that throws an error with the outcome `rejected` counts as rejected", async () => {
     const { create, check, box } = setUp();
     box.answer = async () => Promise.reject(Object.assign(new Error("blocked"), { outcome: "rejected" }));
     const { authentication_uuid } = await create();
     expect((await check(authentication_uuid, box.code())).status).toBe("without_attempt");
   });
 
-  it("create and retry respond after the carrier's outcome or `sendTimeout` (5 s), and the sender is told", async () => {
+  it("create responds after `sendTimeout` (5 s) if the sender hangs, and the sender's signal is aborted", async () => {
     const { create, check, box, clock } = setUp();
     let aborted = false;
     box.answer = (_message, signal) => new Promise(() => signal.addEventListener("abort", () => (aborted = true)));
@@ -121,7 +121,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
     expect((await check(authentication_uuid, box.code())).status).toBe("valid");
   });
 
-  it("while a send is under way the code may already be in the user's hand: check works", async () => {
+  it("while a send is in progress, check already accepts its code", async () => {
     const { create, check, box, store, customer } = setUp();
     let finish: (outcome: { outcome: "accepted" }) => void = () => undefined;
     box.answer = () => new Promise((resolve) => (finish = resolve));
@@ -136,7 +136,7 @@ describe("Authentication: the answer of create, and what becomes of it (docs/con
 });
 
 describe("two secrets during rotation (docs/contract.md#secret-rotation)", () => {
-  it("codes made under the previous secret are still accepted, those under a forgotten one are not", async () => {
+  it("codes made under the previous secret are accepted, those made under a removed one are not", async () => {
     const first = setUp({ secret: "first secret ".repeat(4) });
     const { authentication_uuid } = await first.create();
     const options = { store: first.store, clock: first.clock, customers: [{ customer_uuid: first.customer, keys: [first.apiKey] }] };

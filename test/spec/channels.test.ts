@@ -11,7 +11,7 @@ const landline = "+33145678901";
 
 type Answer = SendOutcome | ((message: CodeMessage) => SendOutcome);
 
-/** A carrier that notes its messages. `answer` may be changed. */
+/** A carrier that records its messages. `answer` may be changed. */
 function carrier(channel: Channel = "sms", fields: Partial<SmsSender> = {}) {
   const sent: CodeMessage[] = [];
   const made: { sent: CodeMessage[]; answer: Answer; sender: SmsSender } = {
@@ -32,7 +32,7 @@ function carrier(channel: Channel = "sms", fields: Partial<SmsSender> = {}) {
   return made;
 }
 
-/** Routes wa, tg, sms and call, in this order, as far as they are named. */
+/** One route for each name (wa, tg, sms, sms2, call), in order of priority. */
 function setUp(
   names: readonly string[] = ["wa", "sms"],
   fallback?: FallbackOptions | "none",
@@ -80,7 +80,7 @@ describe("channel: a preference (docs/contract.md#channel)", () => {
     expect(set.carriers.sms.sent).toEqual([]);
   });
 
-  it("without it no call is made, even if every message is rejected; a sender that makes nothing but calls does call", async () => {
+  it("without `voice` no call is made, even if every message is rejected, unless the sender makes nothing but calls", async () => {
     const set = setUp(["call", "sms"]);
     set.carriers.sms.answer = { outcome: "rejected" };
     expect(await set.create()).toMatchObject({ carrier_refused: true });
@@ -90,7 +90,7 @@ describe("channel: a preference (docs/contract.md#channel)", () => {
     expect(calls.ways()).toEqual(["1 call"]);
   });
 
-  it("after a create by call, a retry without it is a call; another retry goes to a route that was not used", async () => {
+  it("after a create by call, a retry without a channel is a call; other retries go to a route that was not used", async () => {
     const called = setUp(["sms", "call"]);
     const { authentication_uuid } = await called.create("voice");
     called.clock.advance(seconds(60));
@@ -105,7 +105,7 @@ describe("channel: a preference (docs/contract.md#channel)", () => {
     expect(set.ways()).toEqual(["1 wa", "2 sms"]);
   });
 
-  it.each(["telegram", "voice", "viber"] as const)("%s, which no sender has, is bad_request, and sends nothing", async (channel) => {
+  it.each(["telegram", "voice", "viber"] as const)("channel %s, which no sender has, is bad_request, and nothing is sent", async (channel) => {
     const set = setUp();
     const { authentication_uuid } = await set.create();
     const refused = { code: "bad_request", status: 400, message: expect.stringContaining("whatsapp, sms") };
@@ -116,7 +116,7 @@ describe("channel: a preference (docs/contract.md#channel)", () => {
     expect(set.ways()).toEqual(["1 wa"]);
   });
 
-  it("a word that is no channel is bad_request", async () => {
+  it("an unknown channel is bad_request", async () => {
     const set = setUp();
     await expect(set.create("fax" as Channel)).rejects.toMatchObject({
       code: "bad_request",
@@ -140,7 +140,7 @@ describe("channel: a preference (docs/contract.md#channel)", () => {
     expect(set.ways()).toEqual(["1 wa", "1 wa"]);
   });
 
-  it("is what a sender of its own is: no router is needed", async () => {
+  it("needs no router: the channel of a single sender works too", async () => {
     const { sender } = carrier("telegram");
     const { verifier } = createTestVerifier({ sender });
     expect(await verifier.createAuthentication({ phone_number: mobile, channel: "telegram" })).toMatchObject({ channel: "telegram" });
@@ -149,7 +149,7 @@ describe("channel: a preference (docs/contract.md#channel)", () => {
 });
 
 describe("fixed lines (docs/contract.md#fixed-lines)", () => {
-  it("are called where a sender of calls calls them, and get nothing else, whatever channel the request prefers", async () => {
+  it("are called in countries where a sender calls them, and get nothing but calls, whatever channel the request prefers", async () => {
     const set = setUp(["sms", "call"]);
     const created = await set.create(undefined, landline);
     expect(created).toMatchObject({ status: "pending", channel: "voice" });
@@ -183,7 +183,7 @@ describe("fixed lines (docs/contract.md#fixed-lines)", () => {
 });
 
 describe("calls (docs/contract.md#calls)", () => {
-  it("have a cool-down of their own: 60 s after the last message of any kind; they use up a retry", async () => {
+  it("have their own cool-down, 60 s after the last message of any kind, and use up a retry", async () => {
     const set = setUp(["sms", "call"]);
     const created = await set.create();
     set.clock.advance(seconds(59));
@@ -199,7 +199,7 @@ describe("calls (docs/contract.md#calls)", () => {
     expect(set.ways()).toEqual(["1 sms", "2 call", "3 sms"]);
   });
 
-  it("callsPerNumber: 3 a day to a number, over all its authentications; an unlock lifts it", async () => {
+  it("callsPerNumber: up to 3 calls a day to a number, over all its authentications; an unlock resets the count", async () => {
     const set = setUp(["sms", "call"], undefined, { policy: { spam: { calls: { mode: "off" } } } });
     const day = async () => {
       const statuses: string[] = [];
@@ -215,7 +215,7 @@ describe("calls (docs/contract.md#calls)", () => {
     expect(await day()).toEqual(["pending", "pending", "pending", "rate_limited"]);
   });
 
-  it("callSpend: a ceiling of the cost of calls, which messages do not count towards", async () => {
+  it("callSpend: a ceiling on the cost of calls, which messages do not count toward", async () => {
     const set = setUp(["sms", "call"], undefined, { policy: { limits: { callSpend: [{ amount: 0.02, per: "day" }] } } });
     const to = (at: number) => `+336123456${70 + at}`;
     expect((await set.create("voice", to(0))).status).toBe("pending");
@@ -228,7 +228,7 @@ describe("calls (docs/contract.md#calls)", () => {
     expect((await set.create(undefined, to(4))).status).toBe("pending");
   });
 
-  it("calls | calls to the country, seed 10: a right code gives its calls back, and two more (docs/contract.md#spam-calls)", async () => {
+  it("calls are blocked at 10 open ones to a country; a right code gives its own calls back and two more (docs/contract.md#spam-calls)", async () => {
     const off = { mode: "off" } as const;
     const spam = { range: off, crowd: off, country: off, newCountries: off, address: off, strangeNetwork: off };
     const set = setUp(["sms", "call"], undefined, { policy: { spam }, code: "123456" });
@@ -250,7 +250,7 @@ describe("calls (docs/contract.md#calls)", () => {
 });
 
 describe("not on a channel (docs/contract.md#unreachable)", () => {
-  it("at once: the same request goes on with the next route, and for seven days routes of the channel go last", async () => {
+  it("reported at once: the same request continues with the next route, and for seven days routes of the channel go last", async () => {
     const set = setUp(["tg", "sms"], undefined, { limits: false });
     set.carriers.tg.answer = unreachable;
     const first = await set.create();
@@ -266,7 +266,7 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
     expect(set.carriers.tg.sent).toHaveLength(2);
   });
 
-  it("by a receipt; a preference for the channel overrides it, an erasure removes it, and other customers do not know it", async () => {
+  it("reported by a receipt: a preference for the channel overrides it, and an erasure removes it", async () => {
     const set = setUp(["wa", "sms"], undefined, { limits: false });
     await set.create();
     await set.receipt(mobile, "undeliverable", { unreachable: true, error: "131026" });
@@ -280,7 +280,7 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
     expect(set.ways()).toEqual(["1 sms", "1 wa", "1 wa", "1 wa"]);
   });
 
-  it("holds for its channel and number only", async () => {
+  it("applies to its channel and number only", async () => {
     const set = setUp(["tg", "wa", "sms"], undefined, { limits: false });
     set.carriers.tg.answer = unreachable;
     await set.create();
@@ -290,7 +290,7 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
     expect(set.ways()).toEqual(["1 tg", "1 tg", "1 wa", "1 wa", "1 wa"]);
   });
 
-  it("says nothing about the health of the route", async () => {
+  it("does not affect the health of the route", async () => {
     const tg = carrier("telegram");
     tg.answer = unreachable;
     const made = router({
@@ -305,7 +305,7 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
     expect(made.health().find(({ route }) => route === "tg")).toMatchObject({ breaker: "closed", handOver: { all: 0 } });
   });
 
-  it("nor if a receipt says so, in another process with the same counts: the message does not count as one without a code", async () => {
+  it("reported by a receipt in another process, does not affect the health of the route, conversion included", async () => {
     const clock = fixedClock();
     const store = memoryStore({ now: clock.now });
     const carriers = [carrier("whatsapp"), carrier()] as const;
@@ -339,7 +339,7 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
 });
 
 describe("fallback (docs/contract.md#fallback)", () => {
-  it("a silent message: after 20 s without delivery and without the right code, a new code on another route; both codes are live", async () => {
+  it("after 20 s without delivery and without the right code, a new code is sent on another route; the first one stays live", async () => {
     const set = setUp(["wa", "sms"], {});
     const { authentication_uuid } = await set.create();
     expect(set.carriers.wa.sent[0]?.replaced_at).toBe(set.clock.now() + seconds(20));
@@ -372,7 +372,7 @@ describe("fallback (docs/contract.md#fallback)", () => {
     expect(set.ways()).toEqual(["1 wa"]);
   });
 
-  it.each(["delivered"] as const)("a receipt that says %s ends it; `in_transit` does not", async (status) => {
+  it.each(["delivered"] as const)("a receipt with `%s` ends it, one with `in_transit` does not", async (status) => {
     const set = setUp(["wa", "sms"], {});
     await set.create();
     await set.receipt(mobile, "in_transit");
@@ -388,7 +388,7 @@ describe("fallback (docs/contract.md#fallback)", () => {
     expect(other.ways()).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("a receipt that says undeliverable: at once, also from SMS to a second route; the same receipt twice sends one", async () => {
+  it("a receipt with `undeliverable` causes it at once, also from one SMS route to another, and only once if repeated", async () => {
     for (const names of [
       ["wa", "sms"],
       ["sms", "sms2"],
@@ -405,7 +405,7 @@ describe("fallback (docs/contract.md#fallback)", () => {
     }
   });
 
-  it("`unreachable` alone: a receipt that the number is not on the channel, and no other", async () => {
+  it("with `unreachable` alone, only a receipt that the number is not on the channel causes it", async () => {
     const set = setUp(["wa", "sms"], { on: ["unreachable"] });
     await set.create();
     await set.receipt(mobile, "undeliverable");
@@ -419,7 +419,7 @@ describe("fallback (docs/contract.md#fallback)", () => {
     expect(other.ways()).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("never by the silence of SMS or of a call, nor of a sender without receipts", async () => {
+  it("an SMS or a call without a receipt causes none", async () => {
     const set = setUp(["sms", "wa", "call"], {});
     await set.create();
     await set.create("voice", "+33612345679");
@@ -428,7 +428,7 @@ describe("fallback (docs/contract.md#fallback)", () => {
     expect(set.ways()).toEqual(["1 call", "1 sms"]);
   });
 
-  it("only the newest message falls back: a retry takes its place, an older receipt sends nothing", async () => {
+  it("only the newest message falls back: after a retry, a receipt of the older message sends nothing", async () => {
     const set = setUp(["wa", "sms"], {});
     const { authentication_uuid } = await set.create();
     const [first] = set.inbox.messages;
@@ -457,7 +457,7 @@ describe("fallback (docs/contract.md#fallback)", () => {
     expect(twice.ways()).toEqual(["1 wa", "2 tg", "3 sms"]);
   });
 
-  it("of a message that another route took: its own route counts, not the planned one", async () => {
+  it("if another route took the message, that route counts, not the planned one", async () => {
     const moved = setUp(["wa", "sms", "sms2"], {});
     moved.carriers.wa.answer = { outcome: "rejected" };
     await moved.create();
@@ -486,7 +486,7 @@ describe("fallback (docs/contract.md#fallback)", () => {
     expect(told.ways()).toEqual(["1 wa", "2 call"]);
   });
 
-  it("not of a verification that is over: expired, canceled, or with its checks used up", async () => {
+  it("a verification that has expired, was canceled or has used up its checks has none", async () => {
     const set = setUp(["wa", "sms"], { after: 600 }, { limits: false });
     const used = await set.create();
     for (let at = 0; at < 5; at++) await set.verifier.check({ ...used, check_code: `00000${at}` });
@@ -514,7 +514,7 @@ describe("what a fallback costs (docs/contract.md#fallback-costs)", () => {
     expect(await set.verifier.retry(created)).toMatchObject({ status: "approved", remaining_retry: 3 });
   });
 
-  it("counts in the caps: a ceiling that was reached in between blocks it, it is not tried again, and explain has the reason", async () => {
+  it("counts in the caps: a full cap or ceiling blocks it, it is not tried again, and explain has the reason", async () => {
     const set = setUp(["wa", "sms"], {}, { policy: { limits: { spend: [{ amount: 0.02, per: "day" }] } } });
     const { authentication_uuid } = await set.create();
     await set.create(undefined, "+33612345679");
@@ -533,7 +533,7 @@ describe("what a fallback costs (docs/contract.md#fallback-costs)", () => {
     expect(perNumber.ways()).toEqual(["1 wa"]);
   });
 
-  it("spam rules, lists and the caller's own rules decide on it as on a retry", async () => {
+  it("spam rules and the caller's own rules decide on it as on a retry", async () => {
     const blocked = setUp(
       ["wa", "sms"],
       {},
@@ -552,7 +552,7 @@ describe("what a fallback costs (docs/contract.md#fallback-costs)", () => {
     expect((await cell.explain(authentication_uuid)).decisions).toContainEqual(expect.objectContaining({ rule: "range 4" }));
   });
 
-  it("one that its carrier rejects is not tried again, and the first code stays live", async () => {
+  it("is not tried again if its carrier rejects it, and the first code stays live", async () => {
     const set = setUp(["wa", "sms"], { most: 3 });
     set.carriers.sms.answer = { outcome: "rejected", reason: "no credit" };
     const { authentication_uuid } = await set.create();
@@ -567,7 +567,7 @@ describe("what a fallback costs (docs/contract.md#fallback-costs)", () => {
   });
 });
 
-describe("of deliveries (docs/contract.md#fallback-deliveries)", () => {
+describe("fallback of deliveries (docs/contract.md#fallback-deliveries)", () => {
   const code = "K7P-904";
   const delivery = { phone_number: mobile, code, text: `Use ${code} to sign in to Acme`, conversion: "reported" as const };
   /** Whether the delivery's record holds an encrypted message. */
@@ -579,7 +579,7 @@ describe("of deliveries (docs/contract.md#fallback-deliveries)", () => {
     throw new Error("there is no record");
   };
 
-  it("at once if the carrier rejects the message, later not at all without `keepCode`, and nothing stores the code", async () => {
+  it("without `keepCode`, only at once when the carrier rejects the message, and the code is not stored", async () => {
     const store = memoryStore();
     const set = setUp(["wa", "sms"], {}, { store });
     const commits = vi.spyOn(store, "commit");
@@ -594,7 +594,7 @@ describe("of deliveries (docs/contract.md#fallback-deliveries)", () => {
     expect(JSON.stringify(commits.mock.calls)).not.toContain('\\"K\\"');
   });
 
-  it("with `keepCode`, later too: the same code and text, under the same rules", async () => {
+  it("with `keepCode`, later too, with the same code and text, which are stored encrypted until then", async () => {
     const store = memoryStore();
     const set = setUp(["wa", "sms"], {}, { keepCode: true, store });
     const commits = vi.spyOn(store, "commit");
@@ -608,7 +608,7 @@ describe("of deliveries (docs/contract.md#fallback-deliveries)", () => {
     expect(JSON.stringify(commits.mock.calls)).not.toMatch(/K7P.?904|sign in/);
   });
 
-  it("a receipt, too: undeliverable sends it again; the code without a text goes in ours", async () => {
+  it("a receipt with `undeliverable` causes it too; a code without the caller's text is sent in our text", async () => {
     const set = setUp(["sms", "sms2"], { on: ["undeliverable"] }, { keepCode: true });
     await set.verifier.deliver({ phone_number: mobile, code, conversion: "reported" });
     await set.receipt(mobile, "undeliverable");
@@ -621,7 +621,7 @@ describe("of deliveries (docs/contract.md#fallback-deliveries)", () => {
     ["confirmed", async (set: ReturnType<typeof setUp>) => void (await set.verifier.confirm({ phone_number: mobile }))],
     ["erased", async (set: ReturnType<typeof setUp>) => void (await set.verifier.erase({ phone_number: mobile }))],
     ["after + 60 s old", async (set: ReturnType<typeof setUp>) => void set.clock.advance(seconds(80))],
-  ])("the code is erased once it is %s", async (what, happens) => {
+  ])("the stored code is deleted once the delivery is %s", async (what, happens) => {
     const store = memoryStore();
     const set = setUp(["sms", "sms2"], { on: ["undeliverable"] }, { keepCode: true, store });
     const { delivery_uuid } = await set.verifier.deliver({ phone_number: mobile, code, conversion: "reported" });
@@ -645,7 +645,7 @@ describe("of deliveries (docs/contract.md#fallback-deliveries)", () => {
 });
 
 describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
-  it("needs no write of its own: the commit that writes the message holds its time", async () => {
+  it("needs no extra write: its time is in the commit that writes the message", async () => {
     const store = memoryStore();
     const set = setUp(["wa", "sms"], {}, { store });
     const commits = vi.spyOn(store, "commit");
@@ -654,7 +654,7 @@ describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
     expect(commits.mock.calls[0]![0].record?.wakeAt).toBe(set.clock.now() + seconds(20));
   });
 
-  it("any worker sends it, and one of them only: of ten verifiers over one store, one does", async () => {
+  it("of ten verifiers over one store, exactly one sends it", async () => {
     const store = memoryStore();
     const clock = fixedClock();
     const carriers = { wa: carrier("whatsapp"), sms: carrier() };
@@ -666,7 +666,7 @@ describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
     expect(carriers.sms.sent).toHaveLength(1);
   });
 
-  it("a verifier with a worker sends what a receipt caused at once", async () => {
+  it("a verifier with a worker sends it as soon as a receipt causes it", async () => {
     const set = setUp(["wa", "sms"], { on: ["undeliverable"] }, { callbacks: { worker: true } });
     await set.create();
     await set.receipt(mobile, "undeliverable");
@@ -674,7 +674,7 @@ describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
     await set.close();
   });
 
-  it("of a suspended customer it is not sent", async () => {
+  it("is not sent for a suspended customer", async () => {
     const customer_uuid = "11111111-2222-3333-4444-555555555555";
     let suspended = false;
     const customers = { find: () => ({ customer_uuid, suspended }), findByKeyDigest: () => undefined };
@@ -701,7 +701,7 @@ describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
     expect(carriers.map(({ sent }) => sent.length)).toEqual([1, 0]);
   });
 
-  it("is refused at construction without receipts, and without a worker", () => {
+  it("creating the verifier fails without receipts, and without a worker", () => {
     const sender = router({
       routes: [
         { name: "wa", sender: carrier("whatsapp").sender },
@@ -737,13 +737,13 @@ describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
     ["a sound time", routes, { after: 20_000 }, "fallback.after must be 5 to 600 seconds"],
     ["a reason", routes, { on: [] }, "fallback.on must not be empty"],
     ["a sound number", routes, { most: 4 }, "fallback.most must be 1 to 3"],
-  ])("is refused at construction without %s", (_what, list, fallback, fault) => {
+  ])("creating the router fails without %s", (_what, list, fallback, fault) => {
     expect(() => router({ routes: list, fallback })).toThrow(fault);
   });
 });
 
-describe("what shows the channel (docs/contract.md#channel-shown)", () => {
-  it("is explain, statistics, events, metrics and callbacks; where it is absent, the message was an SMS", async () => {
+describe("where the channel is shown (docs/contract.md#channel-shown)", () => {
+  it("in explain, statistics, events, metrics and callbacks; absent for an SMS, except in metrics", async () => {
     const events: unknown[] = [];
     const set = setUp(["wa", "sms"], {}, { onEvent: (event) => void events.push(event) });
     const { authentication_uuid: id } = await set.verifier.createAuthentication({ phone_number: mobile, callback_url: "https://a.example/" });

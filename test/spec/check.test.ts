@@ -6,7 +6,7 @@ const beside = (first: ReturnType<typeof setUp>, options: object) =>
   setUp({ store: first.store, clock: first.clock, customers: [{ customer_uuid: first.customer, keys: [first.apiKey] }], ...options });
 
 describe("two secrets during rotation, over several processes (docs/contract.md#secret-rotation)", () => {
-  it("a process that has the next secret second reads the codes of one that has it first, and the other way round", async () => {
+  it("processes that list the two secrets in different orders accept each other's codes", async () => {
     const [previous, next] = ["previous secret ".repeat(3), "next secret ".repeat(3)];
     for (const [make, read] of [
       [
@@ -26,11 +26,11 @@ describe("two secrets during rotation, over several processes (docs/contract.md#
   });
 });
 
-/** How an authentication stands that is over. */
+/** The budgets of an authentication that has ended. */
 const over = { remaining_retry: 0, remaining_checks: 0 };
 
 describe("Check result statuses: the first row that holds (docs/contract.md#check-order)", () => {
-  it("valid | The code is valid; already_validated | later Check calls", async () => {
+  it("`valid` for the right code, then `already_validated` for any code", async () => {
     const { create, check, box, wrong } = setUp();
     const { authentication_uuid } = await create();
     expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "valid", phone_number: numberOf(1), ...over });
@@ -38,7 +38,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     expect(await check(authentication_uuid, wrong())).toEqual({ authentication_uuid, status: "already_validated", ...over });
   });
 
-  it("invalid | The code is invalid: 5 wrong codes per authentication; the 5th wrong answers `invalid`, later ones `rate_limited`, the right one too", async () => {
+  it("`invalid` for the first 5 wrong codes, then `rate_limited`, even for the right code", async () => {
     const { create, check, box, wrong } = setUp();
     const { authentication_uuid } = await create();
     for (let guess = 1; guess <= 5; guess++) expect((await check(authentication_uuid, wrong())).status).toBe("invalid");
@@ -46,7 +46,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     expect(await check(authentication_uuid, box.code())).toEqual({ authentication_uuid, status: "rate_limited", phone_number: numberOf(1), ...over });
   });
 
-  it("wrong codes are never reset by a retry", async () => {
+  it("a retry does not reset the count of wrong codes", async () => {
     const { create, check, retry, clock, box, wrong } = setUp();
     const { authentication_uuid } = await create();
     for (let guess = 1; guess <= 4; guess++) await check(authentication_uuid, wrong());
@@ -56,7 +56,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     expect((await check(authentication_uuid, box.code())).status).toBe("rate_limited");
   });
 
-  it("without_attempt | No attempt was sent yet, so a check cannot be performed; nothing is counted", async () => {
+  it("`without_attempt` if every route rejected the message; nothing is counted", async () => {
     const { create, check, box, store, customer } = setUp();
     box.answer = async () => ({ outcome: "rejected" });
     const { authentication_uuid } = await create();
@@ -66,13 +66,13 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     expect(await store.find(customer, authentication_uuid)).toEqual(before);
   });
 
-  it("rate_limited | The authentication was rate limited and cannot be checked: created `rate_limited`", async () => {
+  it("`rate_limited` for an authentication created as `rate_limited`", async () => {
     const { create, check } = setUp({ policy: onePerTenMinutes });
     await create();
     expect((await check((await create()).authentication_uuid, "123456")).status).toBe("rate_limited");
   });
 
-  it("expired_auth | The authentication has expired and cannot be checked: before every other row, for 24 h more, then unknown", async () => {
+  it("`expired_auth` for 24 h after the end, without the codes in the record; then the id is unknown", async () => {
     const { create, check, clock, box, store, customer } = setUp();
     const { authentication_uuid } = await create();
     clock.set(start + 600_000);
@@ -92,7 +92,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     expect((await check(authentication_uuid, box.code())).status).toBe("expired_auth");
   });
 
-  it("live codes: the newest two whose send was not rejected, under the one budget", async () => {
+  it("the newest two codes are live, an older one is not", async () => {
     for (const [index, status] of ["invalid", "valid", "valid"].entries()) {
       const { create, check, retry, clock, box } = setUp();
       const { authentication_uuid } = await create();
@@ -105,7 +105,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     }
   });
 
-  it("with `acceptPreviousCode: false` the newest one known accepted: the code before it is dead", async () => {
+  it("with `acceptPreviousCode: false` the code before the newest accepted one is no longer valid", async () => {
     const { create, check, retry, clock, box } = setUp({ policy: { acceptPreviousCode: false } });
     const { authentication_uuid } = await create();
     clock.advance(30_000);
@@ -114,7 +114,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     expect((await check(authentication_uuid, box.code(1))).status).toBe("valid");
   });
 
-  it.each([0, 1])("with `acceptPreviousCode: false` any newer one still undecided lives beside it: code %i", async (index) => {
+  it.each([0, 1])("with `acceptPreviousCode: false` the newest accepted code and a newer one of unknown outcome are both live: code %i", async (index) => {
     const { create, check, retry, clock, box } = setUp({ policy: { acceptPreviousCode: false } });
     const { authentication_uuid } = await create();
     clock.advance(30_000);
@@ -123,7 +123,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     expect((await check(authentication_uuid, box.code(index))).status).toBe("valid");
   });
 
-  it("the code of one authentication is worth nothing for another, even of the same number", async () => {
+  it("a code is valid for its own authentication only, even if another one has the same number", async () => {
     const { create, check, box } = setUp();
     const one = await create();
     const two = await create();
@@ -141,14 +141,14 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     ["full-width digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)))],
     ["mathematical bold digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0x1d7ce + Number(digit)))],
     ["mathematical monospace digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0x1d7f6 + Number(digit)))],
-  ])("`check_code` is forgiving where people type: %s", async (_what, typed) => {
+  ])("`check_code` tolerates typing habits: %s", async (_what, typed) => {
     const { create, check, box } = setUp();
     const { authentication_uuid } = await create();
     expect((await check(authentication_uuid, typed(box.code()))).status).toBe("valid");
   });
 
   it.each(["abc", "1", "12345", "1234567", "½¼", "null", "{}", "0x1234", "é".repeat(64), "1e5", "\u0000"])(
-    "any other string up to 64 characters is a wrong code: %j",
+    "any other string up to 64 characters counts as a wrong code: %j",
     async (typed) => {
       const { create, check, store, customer } = setUp();
       const { authentication_uuid } = await create();
@@ -158,13 +158,16 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     },
   );
 
-  it.each(["", " ", "---", " - ", "1".repeat(65)])("empty (once spaces and hyphens are gone) or longer is `bad_request`, uncounted: %j", async (typed) => {
-    const { create, check, store, customer } = setUp();
-    const { authentication_uuid } = await create();
-    const before = await store.find(customer, authentication_uuid);
-    expect(await errorCode(check(authentication_uuid, typed))).toBe("bad_request");
-    expect(await store.find(customer, authentication_uuid)).toEqual(before);
-  });
+  it.each(["", " ", "---", " - ", "1".repeat(65)])(
+    "an empty code (without spaces and hyphens) or a longer one is `bad_request`, uncounted: %j",
+    async (typed) => {
+      const { create, check, store, customer } = setUp();
+      const { authentication_uuid } = await create();
+      const before = await store.find(customer, authentication_uuid);
+      expect(await errorCode(check(authentication_uuid, typed))).toBe("bad_request");
+      expect(await store.find(customer, authentication_uuid)).toEqual(before);
+    },
+  );
 
   it("codes are drawn evenly over all digits, leading zeros included", async () => {
     const { createKeyring } = await import("../../src/core/keyring.js");
@@ -175,7 +178,7 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
       expect(code).toMatch(/^\d{6}$/);
       firsts.set(code.slice(0, 1), (firsts.get(code.slice(0, 1)) ?? 0) + 1);
     }
-    // 2,000 expected each, standard deviation 42: eight of them are never crossed by an even draw.
+    // 2,000 of each are expected, with a standard deviation of 42: an even draw never deviates by eight of these.
     for (const digit of "0123456789") expect(Math.abs((firsts.get(digit) ?? 0) - 2000)).toBeLessThan(340);
   });
 });

@@ -90,7 +90,7 @@ describe("deliver", () => {
     ]);
   });
 
-  it("deliver: caps, lists and own rules apply, and the two refusals have one sentence (docs/contract.md#deliver-answers)", async () => {
+  it("deliver: caps and the caller's own rules apply, and both rejections have the same sentence (docs/contract.md#deliver-answers)", async () => {
     const capped = deliveries({ policy: onePerTenMinutes });
     await capped.deliver();
     const limited = await capped.deliver({ locale: "fr-CA" });
@@ -222,7 +222,7 @@ describe("deliver", () => {
     expect(new Set(refused.map(({ status }) => status))).toEqual(new Set(["no_route"]));
   });
 
-  it("deliver: of a hundred concurrent messages to a number all are attempts of few deliveries (docs/contract.md#deliver)", async () => {
+  it("deliver: of a hundred concurrent messages to a number, five are sent, as attempts 1 to 5 (docs/contract.md#deliver)", async () => {
     const set = deliveries({ policy: { maxGuessOdds: 1, limits: { perNumber: [{ limit: 5, window: 600 }] } } });
     const all = await Promise.all(Array.from({ length: 100 }, () => set.deliver()));
     expect(all.filter(({ status }) => status === "sent")).toHaveLength(5);
@@ -230,7 +230,7 @@ describe("deliver", () => {
     expect(set.box.messages.map(({ attempt }) => attempt).sort()).toEqual([1, 2, 3, 4, 5]);
   });
 
-  it("deliver: returns within the time, pending once it is stored, and the message goes on (docs/contract.md#deliver-time)", async () => {
+  it("deliver: returns `pending` within the time once the message is stored, and the sending continues (docs/contract.md#deliver-time)", async () => {
     const set = deliveries();
     let accept: (() => void) | undefined;
     const handed = new Promise<void>((seen) => {
@@ -249,7 +249,7 @@ describe("deliver", () => {
     expect((await set.verifier.explain({ authentication_uuid: delivery_uuid as string })).sends).toMatchObject([{ state: "accepted" }]);
   });
 
-  it("deliver: unavailable in time if the store hangs, and what lands later is undone (docs/contract.md#deliver-time)", async () => {
+  it("deliver: returns `unavailable` within the time if the store hangs, and a late write is undone (docs/contract.md#deliver-time)", async () => {
     const own = memoryStore({ name: "deliveries-hang" });
     let asked: (() => void) | undefined;
     const reached = new Promise<void>((seen) => (asked = seen));
@@ -290,7 +290,7 @@ describe("confirm", () => {
     expect(set.events.filter(({ type }) => type === "confirmed")).toMatchObject([{ purpose: "sign_in", authentication_uuid: delivery_uuid }, {}]);
   });
 
-  it("confirm: of a hundred concurrent ones, one counts (docs/contract.md#confirm)", async () => {
+  it("confirm: of a hundred concurrent confirmations, one counts (docs/contract.md#confirm)", async () => {
     const set = deliveries();
     await set.deliver();
     const all = await Promise.all(Array.from({ length: 100 }, () => set.confirm()));
@@ -315,7 +315,7 @@ describe("confirm", () => {
     expect(await set.confirm({ at: new Date(set.clock.now()) })).toMatchObject({ status: "confirmed" });
   });
 
-  it("confirm: nothing was sent, unknown, or an authentication of ours: not_found (docs/contract.md#confirm)", async () => {
+  it("confirm: returns not_found if nothing was sent, or the id is that of an authentication (docs/contract.md#confirm)", async () => {
     const set = deliveries();
     expect(await set.confirm()).toEqual({ status: "not_found" });
     const { authentication_uuid } = await set.verifier.createAuthentication({ phone_number: number });
@@ -372,7 +372,7 @@ describe("known and conversion", () => {
     expect((await set.deliver({ phone_number: numberOf(10) })).status).toBe("sent");
   });
 
-  it("known: a message that was taken back leaves the crowd's cell too (docs/contract.md#take-back)", async () => {
+  it("known: a message that was undone leaves the crowd's cell too (docs/contract.md#take-back)", async () => {
     const set = deliveries({ policy: smallCrowd });
     const { commit } = set.store;
     for (let index = 0; index < 4; index++) {
@@ -398,7 +398,7 @@ describe("known and conversion", () => {
     expect((await deliveries({ conversion: undefined, sender, policy: ceiling }).deliver()).status).toBe("sent");
   });
 
-  /** Sends so many messages a day to numbers of one range of 10,000. */
+  /** Sends `perDay` messages on each day to numbers of one range of 10,000; returns how many were sent on each. */
   async function days(set: ReturnType<typeof deliveries>, perDay: readonly number[], fields: Partial<DeliverRequest> = {}) {
     const sent: number[] = [];
     let index = 0;
@@ -412,7 +412,7 @@ describe("known and conversion", () => {
     return sent;
   }
 
-  it("growth: observes until there is a past, then a cell blocks at seed + 3 × its usual day (docs/contract.md#growth-rules)", async () => {
+  it("growth: observes until there is a history, then a cell blocks at seed + 3 × its usual day (docs/contract.md#growth-rules)", async () => {
     const { sender } = priced();
     const spam = { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, mode: "off" as const } };
     const set = deliveries({ conversion: "unknown", sender, policy: { ...ceiling, spam } });
@@ -422,7 +422,7 @@ describe("known and conversion", () => {
     expect(await days(set, [60])).toEqual([5 + 3 * 6]);
   });
 
-  it("growth: addresses have a past too, and new countries grow by 2 × their usual day (docs/contract.md#growth-rules)", async () => {
+  it("growth: an address blocks at its seed + 3 × its usual day, new countries at seed + 2 × theirs (docs/contract.md#growth-rules)", async () => {
     const { sender } = priced();
     const off = { mode: "off" as const };
     const spam = { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, ...off }, range: { ...defaultSpamPolicy.range, ...off } };
@@ -434,7 +434,7 @@ describe("known and conversion", () => {
     expect(await days(set, [100], { ip: "203.0.113.8" }), "without a past").toEqual([40]);
 
     const ofPot = deliveries({ conversion: "unknown", sender, policy: { ...ceiling, spam } });
-    // Four new countries, of five messages a week each.
+    // Four new countries with five messages a week each.
     const prefixes = ["+9989012", "+9945012", "+9929012", "+9965512"];
     const pot = async (count: number) => {
       let passed = 0;
@@ -459,10 +459,10 @@ describe("known and conversion", () => {
     expect(await days(set, [100])).toEqual([20 + Math.ceil((3 * 20) / 7)]);
   });
 
-  it("late: rules that need a past observe until the third day (docs/contract.md#unknown-conversion)", async () => {
+  it("late: rules that need a history only observe until the third day (docs/contract.md#unknown-conversion)", async () => {
     const spam = { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, mode: "off" as const } };
     const set = deliveries({ conversion: "late", policy: { spam } });
-    // Those of the second day are still open.
+    // The messages of the second day are still open.
     expect(await days(set, [20, 20, 20])).toEqual([20, 20, 0]);
   });
 
@@ -488,14 +488,14 @@ describe("known and conversion", () => {
       await send(60, true);
       set.clock.advance(day);
     }
-    // Nothing is left of the credit two days later.
+    // Two days later no credit is left.
     set.clock.advance(day);
     const silent = index;
     expect(await send(50, false), "the seed").toBe(30);
     set.clock.advance(hour);
     expect(await send(50, false), "nothing for an hour").toBe(0);
     set.clock.advance(hour);
-    // Six days of sixty, and one without.
+    // Six days of sixty messages, and one without any.
     expect(await send(300, false), "the seed and three times the usual day").toBe(Math.ceil(30 + (3 * 6 * 60) / 7));
     expect(set.events.filter((event) => event.type === "alarm" && event.alarm === "no_conversion")).toHaveLength(1);
     for (let one = 0; one < 10; one++) expect(await set.confirm({ phone_number: numberOf(silent + one) })).toMatchObject({ status: "confirmed" });

@@ -6,7 +6,7 @@ import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 const uuid = "11111111-2222-3333-4444-555555555555";
 
-describe("A fault the caller can act on answers 400 with exactly { code, message, doc_url } (docs/contract.md#caller-faults)", () => {
+describe("An error that the caller can act on returns 400 with exactly { code, message, doc_url } (docs/contract.md#caller-faults)", () => {
   const create = async (fields: object) => {
     const set = setUp();
     const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1), ...fields });
@@ -93,14 +93,14 @@ describe("A fault the caller can act on answers 400 with exactly { code, message
     "",
     `https://example.com/${"a".repeat(2048)}`,
   ])(
-    "a `callback_url` that is not https, has credentials, a fragment, a private or reserved literal, an odd port, over 2,048 characters is `bad_request`: %s",
+    "a `callback_url` that is not https, is over 2,048 characters, has credentials, a fragment, a private address or another port is `bad_request`: %s",
     async (callback_url) => {
       expect(await create({ callback_url })).toEqual([400, "bad_request"]);
     },
   );
 
   it.each(["https://example.com/hook?x=1", "https://example.com:8443/", "https://8.8.8.8/", "https://[2606:4700::1111]/hook", "https://bücher.example/"])(
-    "a proper `callback_url` is accepted: %s",
+    "a valid `callback_url` is accepted: %s",
     async (callback_url) => {
       const set = setUp();
       expect((await set.create({ callback_url })).status).toBe("pending");
@@ -119,7 +119,7 @@ describe("A fault the caller can act on answers 400 with exactly { code, message
   });
 
   it.each(["blob:http://localhost:4000/x", "BLOB:https://example.com/x", "filesystem:http://localhost:4000/x", "view-source:http://localhost:4000/x"])(
-    "a scheme that wraps an allowed origin is not that origin: `bad_request` for %s",
+    "a scheme that wraps an allowed origin is `bad_request`: %s",
     async (callback_url) => {
       const set = setUp({ callbacks: { allowOrigins: ["http://localhost:4000", "https://example.com"] } });
       expect(await errorCode(set.create({ callback_url }))).toBe("bad_request");
@@ -144,7 +144,7 @@ describe("A fault the caller can act on answers 400 with exactly { code, message
   });
 
   it.each(["null", "[]", '"text"', "1", "", "{", "{'a':1}", "undefined", "[".repeat(6000), `${'{"a":'.repeat(2000)}1${"}".repeat(2000)}`])(
-    "malformed body: %s",
+    "a malformed body is `bad_request`: %s",
     async (body) => {
       const set = setUp();
       const response = await set.http("POST", "/v1/authentication", body);
@@ -153,7 +153,7 @@ describe("A fault the caller can act on answers 400 with exactly { code, message
   );
 
   it.each(['"__proto__":{"is_returning_user":true}', `"extra":${"[".repeat(40)}${"]".repeat(40)}`, '"extra":{"deep":{"__proto__":1}}'])(
-    "a sound request with %s in it is refused, nothing sent",
+    "an otherwise valid request with %s is `bad_request`, and nothing is sent",
     async (addition) => {
       const set = setUp();
       const response = await set.http("POST", "/v1/authentication", `{"customer_uuid":"${set.customer}","phone_number":"${numberOf(1)}",${addition}}`);
@@ -163,9 +163,9 @@ describe("A fault the caller can act on answers 400 with exactly { code, message
   );
 });
 
-describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-faults)", () => {
+describe("other errors: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-faults)", () => {
   it.each([undefined, "", "wrong", "pp_", "x".repeat(100_000)])(
-    "Missing or wrong API key: 403 `forbidden`, decided before the body is read: %s",
+    "a missing or wrong API key gives 403 `forbidden`, decided before the body is read: %s",
     async (key) => {
       const set = setUp();
       let read = false;
@@ -183,7 +183,7 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
   );
 
   it.each(["/", "/v1", "/v1/", "/v1/checks", "/V1/check", "/v1/lookup", "/v1/lookup/", "/v1/lookup/+1/x", "/v2/check", "/v1//check", "/v1/%63heck"])(
-    "404 unknown route: %s",
+    "404 for an unknown route: %s",
     async (path) => {
       const response = await setUp().http("POST", path, {});
       expect([response.status, response.json.code]).toEqual([404, "not_found"]);
@@ -197,12 +197,12 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
     ["OPTIONS", "/v1/check", "POST"],
     ["POST", "/v1/lookup/+33612345678", "GET"],
     ["HEAD", "/v1/lookup/+33612345678", "GET"],
-  ])("405 + `Allow`: %s %s", async (method, path, allow) => {
+  ])("405 with `Allow` for a wrong method: %s %s", async (method, path, allow) => {
     const response = await setUp().http(method, path);
     expect([response.status, response.json.code, response.headers.allow]).toEqual([405, "method_not_allowed", allow]);
   });
 
-  it("413 over 16 KiB", async () => {
+  it("413 for a body over 16 KiB", async () => {
     const set = setUp();
     const body = (length: number) => {
       const text = JSON.stringify({ customer_uuid: set.customer, phone_number: numberOf(1), pad: "" });
@@ -214,7 +214,7 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
     expect(set.box.messages).toHaveLength(1);
   });
 
-  it("500: same body shape, nothing internal in `message`, the log has it", async () => {
+  it("500 for an internal error: the response shows nothing internal, the log has it", async () => {
     const set = setUp();
     const response = await set.verifier.http.handle({
       method: "POST",
@@ -235,21 +235,21 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
       },
     ],
     ["rejects", () => Promise.reject(new Error("select * from customers"))],
-  ])("503 when a customer source of one's own %s, over HTTP and in direct calls", async (_what, find) => {
+  ])("503 if the host's customer source %s, over HTTP and in direct calls", async (_what, find) => {
     const set = setUp({ customers: { findByKeyDigest: find, find } });
     const response = await set.http("POST", "/v1/check", {});
     expect([response.status, response.json.code, response.body.includes("select")]).toEqual([503, "unavailable", false]);
     expect(await errorCode(set.create())).toBe("unavailable");
   });
 
-  it("a customer source that hangs is given up after `storeTimeout`", async () => {
+  it("503 if the customer source hangs longer than `storeTimeout`", async () => {
     const set = setUp({ customers: { findByKeyDigest: () => new Promise(() => undefined), find: () => undefined } });
     const asked = set.http("POST", "/v1/check", {});
     set.clock.advance(2000);
     expect((await asked).status).toBe(503);
   });
 
-  it("503 + `Retry-After` when the store cannot answer: same body shape, nothing sent", async () => {
+  it("503 with `Retry-After` if the store fails: the response shows nothing internal, nothing is sent", async () => {
     const set = setUp();
     set.store.commit = () => Promise.reject(new Error("redis://password@host is down"));
     const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) });
@@ -258,7 +258,7 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
     expect(set.box.messages).toHaveLength(0);
   });
 
-  it("`doc_url` points at the code's place on the page of errors, that of this version or one's own", async () => {
+  it("`doc_url` links to the code on the errors page of this version, or on the page set as `docUrl`", async () => {
     const page = `https://unpkg.com/phoneproof@${packageJson.version}/docs/errors.md`;
     expect((await setUp().http("GET", "/nope")).json.doc_url).toBe(`${page}#not_found`);
     const own = setUp({ docUrl: "https://example.com/errors" });
@@ -268,8 +268,8 @@ describe("other faults: 403, 404, 405, 413, 500, 503 (docs/contract.md#other-fau
   });
 });
 
-describe("what is answered and what is taken (docs/contract.md#the-wire)", () => {
-  it("A handled operation answers exactly 200 with `content-type: application/json` and exactly the fields of the specification (docs/contract.md#always-200)", async () => {
+describe("responses and accepted requests (docs/contract.md#the-wire)", () => {
+  it("a handled operation returns exactly 200 with `content-type: application/json` and exactly the fields of the specification (docs/contract.md#always-200)", async () => {
     const set = setUp();
     const created = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) });
     const ids = { customer_uuid: set.customer, authentication_uuid: created.json.authentication_uuid };
@@ -285,7 +285,7 @@ describe("what is answered and what is taken (docs/contract.md#the-wire)", () =>
       expect(time).toMatch(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   });
 
-  it("Accept: any key order, unknown body fields and query parameters, absent optionals, all optionals (docs/contract.md#tolerated)", async () => {
+  it("any key order, unknown body fields and all optional fields are accepted (docs/contract.md#tolerated)", async () => {
     const set = setUp();
     const response = await set.http("POST", "/v1/authentication", {
       zzz: { nested: [1, null] },
@@ -304,7 +304,7 @@ describe("what is answered and what is taken (docs/contract.md#the-wire)", () =>
     expect([response.status, response.json.status]).toEqual([200, "pending"]);
   });
 
-  it("ids: any string with the shape of a UUID, in any case", async () => {
+  it("ids are any string with the shape of a UUID, in upper or lower case", async () => {
     const set = setUp();
     const { authentication_uuid } = await set.create();
     expect(await set.check(authentication_uuid.toUpperCase(), set.box.code())).toMatchObject({ authentication_uuid, status: "valid" });
@@ -332,7 +332,7 @@ describe("what is answered and what is taken (docs/contract.md#the-wire)", () =>
   );
 
   it.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "application/jsonp", "json"])(
-    "content type %s is refused",
+    "content type %s is rejected",
     async (type) => {
       const set = setUp();
       const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) }, { "content-type": type });
@@ -357,7 +357,7 @@ describe("what is answered and what is taken (docs/contract.md#the-wire)", () =>
     if (status === 200) expect(response.json.phone_number).toBe("+33612345678");
   });
 
-  it("a missing `customer-uuid` is `bad_request`, a foreign one `account_invalid`", async () => {
+  it("a missing `customer-uuid` is `bad_request`, one that is not the key's customer `account_invalid`", async () => {
     const set = setUp();
     expect((await set.http("GET", "/v1/lookup/+33612345678")).json.code).toBe("bad_request");
     expect((await set.http("GET", "/v1/lookup/+33612345678", undefined, { "customer-uuid": uuid })).json.code).toBe("account_invalid");
@@ -365,7 +365,7 @@ describe("what is answered and what is taken (docs/contract.md#the-wire)", () =>
 });
 
 describe("customers and keys (docs/contract.md#customers-and-keys)", () => {
-  it("32 random bytes with a recognizable prefix, kept as SHA-256", async () => {
+  it("an API key has a recognizable prefix and is stored as SHA-256; the stored hash itself is not accepted", async () => {
     const { key, digest } = generateApiKey();
     expect(key).toMatch(/^pp_[0-9A-Za-z]{49}$/);
     const customer = randomUUID();
@@ -374,7 +374,7 @@ describe("customers and keys (docs/contract.md#customers-and-keys)", () => {
     expect((await set.http("POST", "/v1/authentication", { customer_uuid: customer, phone_number: numberOf(1) }, { "x-api-key": digest })).status).toBe(403);
   });
 
-  it("several keys each: all work, none for another customer", async () => {
+  it("a customer can have several keys: all work, none for another customer", async () => {
     const [one, two] = [randomUUID(), randomUUID()];
     const [a, b, c] = [generateApiKey().key, generateApiKey().key, generateApiKey().key];
     const set = setUp({
@@ -396,7 +396,7 @@ describe("customers and keys (docs/contract.md#customers-and-keys)", () => {
     ]);
   });
 
-  it("a customer or key that is in the list twice is a fault", () => {
+  it("a customer or key that is in the list twice is an error", () => {
     const customer_uuid = randomUUID();
     expect(() =>
       setUp({

@@ -11,7 +11,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
     expect((await create({}, { idempotencyKey: "k2" })).authentication_uuid).not.toBe(first.authentication_uuid);
   });
 
-  it("also for a twin that runs at the same time: fifty twins, one message, one charge, one result", async () => {
+  it("fifty concurrent duplicates get one result, with one message that the caps count once", async () => {
     const { create, box } = setUp();
     const results = await Promise.all(Array.from({ length: 50 }, () => create({}, { idempotencyKey: "k" })));
     expect(new Set(results.map((result) => JSON.stringify(result))).size).toBe(1);
@@ -28,7 +28,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
     expect(box.messages).toHaveLength(1);
   });
 
-  it("refused results are repeated too", async () => {
+  it("a `rate_limited` result is repeated too, with the current retry_after", async () => {
     const { create, clock } = setUp({ policy: { limits: { perNumber: [{ limit: 1, window: 60 }] }, codeLength: 10 } });
     await create();
     const refused = await create({}, { idempotencyKey: "k" });
@@ -40,7 +40,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
     expect([retry_after, await create({}, { idempotencyKey: "k" })]).toEqual([60, rest]);
   });
 
-  it("a key that is used again after the record's end is another create: charged to caps and money anew, under names of its own", async () => {
+  it("a key reused after the record's end is a new create: the caps count it again, and the carrier gets a new key", async () => {
     const sender = Object.assign(inbox(), { plan: () => ({ route: "r", price: 1 }) });
     const set = setUp({ sender, policy: { lifetime: 60, tombstone: 60, limits: { spend: [{ amount: 100, per: "day" }] } } });
     const statuses: string[] = [];
@@ -52,7 +52,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
     expect(new Set(sender.messages.map(({ idempotency_key }) => idempotency_key)).size, "each message has a key of its own for the carrier").toBe(10);
   });
 
-  it("the caller's spam rules are not asked again for a repeat", async () => {
+  it("a repeat does not run the caller's spam rules again", async () => {
     let asked = 0;
     const { create, box } = setUp({ spamRules: [{ name: "mine", judge: () => void asked++ }] });
     const first = await create({}, { idempotencyKey: "k" });
@@ -60,11 +60,11 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
     expect([asked, box.messages.length]).toEqual([1, 1]);
   });
 
-  it("It lives as long as the record", async () => {
+  it("the key is valid as long as the record exists", async () => {
     const { create, clock, box } = setUp();
     const first = await create({}, { idempotencyKey: "k" });
     clock.advance(600_000 + 86_400_000 - 1);
-    // What stands beside the result tells how it stands by now.
+    // The fields beyond the wire show the current state.
     const { next_retry_at, ...result } = first;
     expect(await create({}, { idempotencyKey: "k" })).toEqual({ ...result, remaining_retry: 0, remaining_checks: 0 });
     clock.advance(1);
@@ -72,7 +72,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
     expect(box.messages).toHaveLength(2);
   });
 
-  it("holds across a rotation of the secret", async () => {
+  it("the key is still valid after a rotation of the secret", async () => {
     const set = setUp({ secret: "first secret ".repeat(4) });
     const first = await set.create({}, { idempotencyKey: "k" });
     const rotated = setUp({
@@ -85,7 +85,7 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
     expect(rotated.box.messages).toHaveLength(0);
   });
 
-  it("keys of different customers have nothing to do with one another", async () => {
+  it("the same key of two customers makes two authentications", async () => {
     const one = setUp();
     const two = setUp({ store: one.store, clock: one.clock });
     const results = [await one.create({}, { idempotencyKey: "k" }), await two.create({}, { idempotencyKey: "k" })];
@@ -110,7 +110,7 @@ describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
     expect((await check(authentication_uuid, box.code())).status).toBe("already_validated");
   });
 
-  it("also for twins at the same time", async () => {
+  it("concurrent duplicates get the same result", async () => {
     const { create, check, wrong, box } = setUp();
     const { authentication_uuid } = await create();
     const wrongs = await Promise.all(Array.from({ length: 50 }, () => check(authentication_uuid, wrong(), { idempotencyKey: "w" })));
@@ -127,7 +127,7 @@ describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
   });
 
   it.each([0, 4])(
-    "other codes under the key of a `valid` check are wrong codes, and used up, the key returns `already_validated`: after %i",
+    "other codes under the key of a `valid` check count as wrong; once used up, the key returns `already_validated`: after %i",
     async (before) => {
       const { create, check, wrong, box, verifier, customer } = setUp();
       const { authentication_uuid } = await create();
@@ -144,7 +144,7 @@ describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
     },
   );
 
-  it("of a thousand other codes at once under the key of a `valid` check, as many as the checks allow are counted", async () => {
+  it("of a thousand concurrent other codes under the key of a `valid` check, only as many as there are checks are counted", async () => {
     const { create, check, wrong, box, verifier, customer } = setUp();
     const { authentication_uuid } = await create();
     await check(authentication_uuid, box.code(), { idempotencyKey: "k" });
@@ -154,7 +154,7 @@ describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
     expect((await verifier.explain({ customer_uuid: customer, authentication_uuid }))?.wrong_codes).toBe(5);
   });
 
-  it("over HTTP the header carries it", async () => {
+  it("over HTTP the key is a header, also on create", async () => {
     const { http, customer, box } = setUp();
     const body = { customer_uuid: customer, phone_number: numberOf(1) };
     const [one, two] = [

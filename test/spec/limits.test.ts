@@ -6,7 +6,7 @@ import { errorCode, numberOf, onePerTenMinutes, setUp } from "../support/verifie
 const minute = 60_000;
 const hour = 60 * minute;
 
-/** Statuses of creates, each with the fields of its index. */
+/** The statuses of `count` creates, each with the fields for its index. */
 async function createMany(set: ReturnType<typeof setUp>, count: number, fields: (index: number) => Record<string, unknown>): Promise<string[]> {
   const statuses: string[] = [];
   for (let index = 0; index < count; index++) statuses.push((await set.create(fields(index))).status);
@@ -16,7 +16,7 @@ async function createMany(set: ReturnType<typeof setUp>, count: number, fields: 
 const pendingThenLimited = (pending: number, limited = 1) => [...Array(pending).fill("pending"), ...Array(limited).fill("rate_limited")];
 
 describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
-  it("per number | 5 / 10 min | sends; a limit holds in every window of its length", async () => {
+  it("per number: 5 sends in any 10 minutes", async () => {
     const set = setUp();
     for (let send = 0; send < 5; send++) {
       expect((await set.create()).status).toBe("pending");
@@ -30,7 +30,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect((await set.create()).status).toBe("rate_limited");
   });
 
-  it("per number | 10 / 24 h | sends", async () => {
+  it("per number: 10 sends in 24 hours", async () => {
     const set = setUp();
     for (let send = 0; send < 10; send++) {
       expect((await set.create()).status).toBe("pending");
@@ -43,7 +43,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect((await set.create()).status).toBe("pending");
   });
 
-  it("per number | retries included", async () => {
+  it("per number: retries count as sends", async () => {
     const set = setUp();
     const { authentication_uuid } = await set.create();
     for (const seconds of [30, 60, 90, 120]) {
@@ -53,7 +53,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect((await set.create()).status).toBe("rate_limited");
   });
 
-  it("per number: the canonical form is what counts", async () => {
+  it("per number: different spellings count as their canonical form", async () => {
     const set = setUp();
     // A trunk zero after the country code is dropped in the canonical form.
     const statuses = await createMany(set, 6, (index) => ({ phone_number: index % 2 === 0 ? "+447400123456" : "+4407400123456" }));
@@ -61,7 +61,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect(new Set(set.box.messages.map(({ to }) => to))).toEqual(new Set(["+447400123456"]));
   });
 
-  it("per device_id | 5 / h | creates", async () => {
+  it("per device_id: 5 creates in an hour", async () => {
     const set = setUp();
     expect(await createMany(set, 6, (index) => ({ phone_number: numberOf(index % 3), device_id: "d1" }))).toEqual(pendingThenLimited(5));
     expect((await set.create({ phone_number: numberOf(9), device_id: "d2" })).status).toBe("pending");
@@ -69,7 +69,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect((await set.create({ phone_number: numberOf(1), device_id: "d1" })).status).toBe("pending");
   });
 
-  it("per device_id | 3 distinct numbers / 24 h | creates", async () => {
+  it("per device_id: creates for 3 distinct numbers in 24 hours", async () => {
     const set = setUp();
     expect(await createMany(set, 4, (index) => ({ phone_number: numberOf(index), device_id: "d1" }))).toEqual(pendingThenLimited(3));
     expect((await set.create({ phone_number: numberOf(0), device_id: "d1" })).status, "a number it had before").toBe("pending");
@@ -77,7 +77,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect((await set.create({ phone_number: numberOf(3), device_id: "d1" })).status).toBe("pending");
   });
 
-  it("per ip | none, unless the operator sets one: IPv6 by /64, IPv4 in IPv6 clothes as IPv4; distinct numbers apart", async () => {
+  it("per ip: none by default; if set, IPv6 counts by /64, an IPv4-mapped address as IPv4, and distinct numbers have their own cap", async () => {
     const free = setUp();
     expect(await createMany(free, 31, (index) => ({ phone_number: numberOf(index), ip: "198.51.100.7" }))).toEqual(pendingThenLimited(31, 0));
     const set = setUp({ policy: { limits: { perIp: [{ limit: 1, window: 60 }], numbersPerIp: [{ limit: 1, window: 600 }] } } });
@@ -90,7 +90,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect((await set.create({ phone_number: numberOf(6), ip: "198.51.100.7" })).status).toBe("pending");
   });
 
-  it("per customer | 10 000 / 24 h + 3 for each verified in 24 h | sends (here 20) (docs/contract.md#growing-cap)", async () => {
+  it("per customer: sends in 24 hours, here 20, plus 3 for each user verified in them (docs/contract.md#growing-cap)", async () => {
     const set = setUp({ policy: { limits: { perCustomer: [{ limit: 20, window: 86_400, perVerified: 3 }] } } });
     const { authentication_uuid } = await set.create({ phone_number: numberOf(100) });
     expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
@@ -102,24 +102,24 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect(await createMany(set, 21, (index) => ({ phone_number: numberOf(index) })), "a refusal consumes nothing").toEqual(pendingThenLimited(20));
   });
 
-  it("per customer | a cap that does not grow | sends (here 20)", async () => {
+  it("per customer: sends in 24 hours, here 20, without growth", async () => {
     const set = setUp({ policy: { limits: { perCustomer: [{ limit: 20, window: 86_400 }] } } });
     expect(await createMany(set, 21, (index) => ({ phone_number: numberOf(index) }))).toEqual(pendingThenLimited(20));
   });
 
-  it("missing `ip` or `device_id` skips that rule", async () => {
+  it("a missing `ip` or `device_id` skips its cap", async () => {
     const set = setUp();
     expect(await createMany(set, 40, (index) => ({ phone_number: numberOf(index) }))).toEqual(pendingThenLimited(40, 0));
   });
 
-  it("all defaults, per customer: two customers do not share a limit", async () => {
+  it("two customers do not share a cap", async () => {
     const one = setUp();
     const two = setUp({ store: one.store, clock: one.clock });
     expect(await createMany(one, 6, () => ({}))).toEqual(pendingThenLimited(5));
     expect((await two.create()).status).toBe("pending");
   });
 
-  it("a refusal consumes nothing: a number at its cap does not use up the device's and customer's caps", async () => {
+  it("a rejection consumes nothing: a number at its cap does not use up the device's and customer's caps", async () => {
     const set = setUp({ policy: { limits: { perCustomer: [{ limit: 6, window: 600 }] } } });
     const fields = { device_id: "d1", ip: "198.51.100.7" };
     expect(await createMany(set, 5, () => ({}))).toEqual(pendingThenLimited(5, 0));
@@ -128,7 +128,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect((await set.create({ phone_number: numberOf(3) })).status).toBe("rate_limited");
   });
 
-  it("refusals never fill a bucket: after its window the cap lets through again, however many were refused", async () => {
+  it("a cap allows messages again after its window, however many were rejected", async () => {
     const set = setUp();
     for (let second = 0; second < 600; second += 20) {
       await set.create();
@@ -137,7 +137,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect((await set.create()).status).toBe("pending");
   });
 
-  it("refusals do not fill a store and lock out others: of a number the first twenty an hour are kept, all are answered", async () => {
+  it("rejected creates do not fill the store: of a number only the first twenty an hour are stored, and all return a result", async () => {
     const set = setUp({ store: memoryStore({ name: randomUUID(), maxRecords: 100 }) });
     await createMany(set, 5, () => ({}));
     const refused = [];
@@ -151,7 +151,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     expect(await errorCode(set.check((await set.create()).authentication_uuid, "1")), "the next hour's are kept again").toBe("no error");
   });
 
-  it("a fault charges nothing", async () => {
+  it("an invalid request counts in no cap", async () => {
     const set = setUp();
     for (let index = 0; index < 20; index++) await errorCode(set.create({ device_type: "FRIDGE" }));
     expect(await createMany(set, 6, () => ({}))).toEqual(pendingThenLimited(5));
@@ -169,7 +169,7 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
     });
   });
 
-  it("with process clocks 5 s apart a cap holds in every true window: windows reach back twice `clockSkew`", async () => {
+  it("a cap holds in every window even if the clocks of processes differ by 5 s: windows reach back by twice `clockSkew`", async () => {
     const ahead = setUp({ clockSkew: 5, policy: onePerTenMinutes });
     const behind = setUp({ clockSkew: 5, store: ahead.store, customers: [{ customer_uuid: ahead.customer, keys: [ahead.apiKey] }], policy: onePerTenMinutes });
     const request = { customer_uuid: ahead.customer, phone_number: numberOf(1) };
@@ -186,12 +186,12 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
 describe("the caller's own spam rules (docs/contract.md#own-rules)", () => {
   const flag = { name: "flag", judge: () => ({ reason: "flagged" }) };
 
-  it("`is_returning_user` is the caller's word: the rules see it, and it walks past nothing", async () => {
+  it("`is_returning_user` exempts from none of them", async () => {
     const set = setUp({ spamRules: [flag], policy: onePerTenMinutes });
     expect(await createMany(set, 2, () => ({ is_returning_user: true }))).toEqual(["spam_detected", "spam_detected"]);
   });
 
-  it("each rule is `enforce`, `shadow` (decides, records, lets through) or `off`", async () => {
+  it("a rule in `shadow` records its decision and allows the message; one that is `off` does nothing", async () => {
     const set = setUp({
       spamRules: [
         { ...flag, mode: "off" },
@@ -213,13 +213,13 @@ describe("the caller's own spam rules (docs/contract.md#own-rules)", () => {
     ],
     ["rejects", () => Promise.reject(new Error("rule down"))],
     ["answers nonsense", () => "spam" as never],
-  ])("spam rules fail open and are reported: one that %s", async (_what, judge) => {
+  ])("a rule that %s is logged and allows the message", async (_what, judge) => {
     const set = setUp({ spamRules: [{ name: "broken", judge }] });
     expect((await set.create()).status).toBe("pending");
     expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error", fields: expect.objectContaining({ rule: "broken" }) }));
   });
 
-  it("spam rules fail open: one that hangs is given up after a second", async () => {
+  it("a rule that hangs for a second allows the message", async () => {
     const set = setUp({ spamRules: [{ name: "slow", judge: () => new Promise(() => undefined) }] });
     const creating = set.create();
     await new Promise((resolve) => setImmediate(resolve));
@@ -227,7 +227,7 @@ describe("the caller's own spam rules (docs/contract.md#own-rules)", () => {
     expect((await creating).status).toBe("pending");
   });
 
-  it("a rule sees the canonical number, its country and line", async () => {
+  it("a rule receives the canonical number, its country and its line type", async () => {
     const seen: unknown[] = [];
     const set = setUp({ spamRules: [{ name: "look", judge: (attempt) => void seen.push(attempt) }] });
     await set.create({ phone_number: "+4407400123456", ip: "198.51.100.7" });
@@ -260,7 +260,7 @@ describe("Policy errors return 400, nothing sent, nothing charged (docs/contract
     expect(set.box.messages).toHaveLength(0);
   });
 
-  it.each(["+14155552671", "+525512345678", "+445600123456"])("NANP and Mexican numbers are sendable, so are VoIP ones: %s", async (phone_number) => {
+  it.each(["+14155552671", "+525512345678", "+445600123456"])("NANP, Mexican and VoIP numbers are sendable: %s", async (phone_number) => {
     expect((await setUp().create({ phone_number })).status).toBe("pending");
   });
 
@@ -295,7 +295,7 @@ describe("Policy errors return 400, nothing sent, nothing charged (docs/contract
 describe("guess budget, tested when the verifier is built and for every customer's override (docs/contract.md#guess-budget)", () => {
   const build = (options: object) => () => setUp(options as never);
 
-  it("a policy that breaks it is refused, with the arithmetic and what would pass in the message", () => {
+  it("a policy that exceeds it is rejected; the message shows the calculation and what would pass", () => {
     expect(build({ policy: { codeLength: 5 } })).toThrow(
       "the guess budget is broken: 10 sends per number per day × 5 checks × 10^-5 = 5.0e-4, more than maxGuessOdds 1.0e-4; codeLength 6, or checks 1, or limits.perNumber with at most 2 sends a day would pass",
     );
@@ -305,18 +305,18 @@ describe("guess budget, tested when the verifier is built and for every customer
     expect(build({ policy: { codeLength: 4, checks: 1, limits: { perNumber: [{ limit: 1, window: 86_400 }] } } })).not.toThrow();
   });
 
-  it("every fix that the message names does pass", () => {
+  it("every fix that the message names passes", () => {
     expect(build({ policy: { codeLength: 5, checks: 1 } })).not.toThrow();
     expect(build({ policy: { codeLength: 5, limits: { perNumber: [{ limit: 2, window: 86_400 }] } } })).not.toThrow();
   });
 
-  it("customers' overrides are refused too, by path", () => {
+  it("a customer's override that exceeds it is rejected, with its path", () => {
     expect(build({ customers: [{ customer_uuid: randomUUID(), keys: ["k".repeat(40)], policy: { codeLength: 4 } }] })).toThrow(
       "customers.0.policy: the guess budget is broken",
     );
   });
 
-  it("a customer source that answers a broken policy gets nothing sent", async () => {
+  it("an override from a customer source that exceeds it makes create return unavailable and send nothing", async () => {
     const set = setUp({ customers: { findByKeyDigest: () => undefined, find: (customer_uuid: string) => ({ customer_uuid, policy: { codeLength: 4 } }) } });
     expect(await errorCode(set.create())).toBe("unavailable");
     expect(set.box.messages).toHaveLength(0);
@@ -327,7 +327,7 @@ describe("guess budget, tested when the verifier is built and for every customer
     expect(build({ policy: { checks: 0 } })).toThrow("policy.checks must be 1 or more");
   });
 
-  it("a customer's override holds for that customer alone", async () => {
+  it("a customer's override applies to that customer only", async () => {
     const other = randomUUID();
     const base = setUp();
     const set = setUp({

@@ -20,15 +20,15 @@ describe("Phone lookup result (docs/contract.md#lookup)", () => {
     ["+525512345678", { country_code: "MX", line_type: "Unknown" }],
     ["+447911123456", { country_code: "GG", line_type: "Mobile" }],
     ["+88213000000", { line_type: "Voip" }],
-  ])("%s: phone_number and line_type always, country_code but for non-geographic numbers; nothing else offline", async (phone_number, rest) => {
+  ])("%s: returns phone_number and line_type, country_code unless the number is non-geographic, and nothing else offline", async (phone_number, rest) => {
     expect(await look(setUp(), phone_number)).toEqual({ phone_number, ...rest });
   });
 
-  it("FIXED_LINE_OR_MOBILE is `Unknown` in lookup unless the option says otherwise (docs/contract.md#ambiguous-lines)", async () => {
+  it("FIXED_LINE_OR_MOBILE is `Unknown` in lookup unless `ambiguousLineType` overrides it (docs/contract.md#ambiguous-lines)", async () => {
     expect((await look(setUp({ ambiguousLineType: "Mobile" }), "+14155552671")).line_type).toBe("Mobile");
   });
 
-  it("`carrier`, `mcc`, `mnc`, `number_ported` only when known: what the provider knows goes over what the plan says", async () => {
+  it("`carrier`, `mcc`, `mnc` and `number_ported` come from the provider, whose line_type overrides the numbering plan's", async () => {
     const set = provider(async ({ phone_number, line_type }) => {
       expect([phone_number, line_type]).toEqual(["+14155552671", "Unknown"]);
       return { carrier: "Verizon", mcc: "311", mnc: "480", number_ported: true, line_type: "Mobile" };
@@ -58,11 +58,11 @@ describe("Phone lookup result (docs/contract.md#lookup)", () => {
     ["answers `Unknown`, which is no word against the plan's", async () => ({ line_type: "Unknown" })],
     ["answers MNC without MCC", async () => ({ mnc: "01" })],
     ["answers nulls", async () => ({ carrier: null, mcc: null, line_type: null })],
-  ])("a lookup that %s never takes the request down with it", async (_what, lookup) => {
+  ])("a lookup that %s does not make the request fail", async (_what, lookup) => {
     expect(await look(provider(lookup as never), "+33612345678")).toEqual({ phone_number: "+33612345678", country_code: "FR", line_type: "Mobile" });
   });
 
-  it("a lookup that hangs is given up after `lookupTimeout`, and told", async () => {
+  it("a lookup that hangs is aborted after `lookupTimeout`", async () => {
     let aborted = false;
     const set = provider((_request, { signal }) => new Promise<LookupFacts>(() => signal.addEventListener("abort", () => (aborted = true))));
     const looking = look(set, "+33612345678");
@@ -72,7 +72,7 @@ describe("Phone lookup result (docs/contract.md#lookup)", () => {
     expect(aborted).toBe(true);
   });
 
-  it("lookups have a ceiling: past it the provider is not asked", async () => {
+  it("beyond the ceiling of lookups the provider is not asked", async () => {
     let asked = 0;
     const set = setUp({ lookup: { lookup: async () => ({ carrier: `asked ${++asked}` }) }, policy: { limits: { lookups: [{ limit: 2, window: 3600 }] } } });
     const carriers = [];
@@ -80,7 +80,7 @@ describe("Phone lookup result (docs/contract.md#lookup)", () => {
     expect(carriers).toEqual(["asked 1", "asked 2", undefined, undefined]);
   });
 
-  it("phone_number must be E.164 and valid: else `invalid_phone_number`", async () => {
+  it("a phone_number that is not E.164 or not valid is `invalid_phone_number`", async () => {
     const set = setUp();
     for (const number of ["33612345678", "+1", "nonsense", "+336 12345678"]) expect(await errorCode(look(set, number))).toBe("invalid_phone_number");
   });

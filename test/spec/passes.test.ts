@@ -6,7 +6,7 @@ import { errorCode, numberOf, setUp } from "../support/verifier.js";
 const french = (index: number) => `+3361200${String(index).padStart(4, "0")}`;
 const turn = () => new Promise(setImmediate);
 
-/** Rules under which the sixth message to a range is refused, and the eleventh by the crowd rule. */
+/** Rules that block the sixth message to a range, and the eleventh by the crowd rule. */
 const strict: NonNullable<PolicyOverride["spam"]> = { ...noSpamRules, range: { mode: "enforce" }, crowd: { mode: "enforce", messages: 10 } };
 
 /** Fills the range's seed. */
@@ -17,8 +17,8 @@ async function filled(options: Parameters<typeof setUp>[0] = {}) {
   return set;
 }
 
-describe("lists: block and safe, changeable while running", () => {
-  it("a blocked number is `blocked_number`, a blocked address or device `spam_detected`, and explain says which", async () => {
+describe("lists: block and safe, which may change while the verifier runs", () => {
+  it("a blocked number is `blocked_number`, a blocked address or device `spam_detected`, and explain shows the entry", async () => {
     const set = setUp({ lists: { block: { numbers: [numberOf(1), "+44*"], cidrs: ["203.0.113.0/24", "2001:db8::/32"], devices: ["bad"] } } });
     expect(await errorCode(set.create())).toBe("blocked_number");
     expect(await errorCode(set.create({ phone_number: "+447400123456" }))).toBe("blocked_number");
@@ -36,7 +36,7 @@ describe("lists: block and safe, changeable while running", () => {
     expect(set.box.messages).toHaveLength(1);
   });
 
-  it("a number that is blocked meanwhile: retry is `rate_limited`, nothing sent", async () => {
+  it("if the number is blocked after create, retry is `rate_limited` and nothing is sent", async () => {
     let block: List = {};
     const set = setUp({ lists: { block: () => block, refresh: 1 } });
     const { authentication_uuid } = await set.create();
@@ -58,7 +58,7 @@ describe("lists: block and safe, changeable while running", () => {
     expect(statuses).toEqual(["pending", "pending", "pending", "pending", "rate_limited"]);
   });
 
-  it("what was on the safe list by its device is safe on retry too", async () => {
+  it("an authentication whose device was on the safe list is exempt on retry too", async () => {
     const set = setUp({ lists: { safe: { devices: ["mine"] } }, policy: { spam: strict } });
     const { authentication_uuid } = await set.create({ phone_number: french(50), device_id: "mine" });
     for (let index = 0; index < 6; index++) await set.create({ phone_number: french(index) });
@@ -67,10 +67,10 @@ describe("lists: block and safe, changeable while running", () => {
   });
 });
 
-describe("the caller's own rules that judge (docs/contract.md#lists, docs/contract.md#challenge)", () => {
+describe("the caller's own `judge` rules (docs/contract.md#lists, docs/contract.md#challenge)", () => {
   const never = { name: "never", judge: () => ({ reason: "never" }) };
 
-  it("do not apply to what is safe, on create, start, retry and deliver, and are not recorded", async () => {
+  it("do not apply to a create, start, retry or deliver that is on the safe list, and are not recorded", async () => {
     const set = setUp({ spamRules: [never, { ...never, name: "observed", mode: "shadow" }], lists: { safe: { devices: ["mine"] } } });
     const { authentication_uuid, status } = await set.create({ phone_number: french(1), device_id: "mine" });
     expect(status).toBe("pending");
@@ -79,13 +79,13 @@ describe("the caller's own rules that judge (docs/contract.md#lists, docs/contra
     const delivery = { customer_uuid, phone_number: french(3), device_id: "mine", code: "123456", purpose: "sign-in", conversion: "reported" } as const;
     expect((await set.verifier.deliver(delivery)).status).toBe("sent");
     set.clock.advance(30_000);
-    // Its record says that it is safe; the device of a retry is not known.
+    // The record stores that it is safe; a retry has no device.
     expect((await set.retry(authentication_uuid)).status).toBe("approved");
     expect((await set.verifier.explain({ customer_uuid, authentication_uuid })).decisions).toEqual([]);
     expect((await set.create({ phone_number: french(1) })).status).toBe("spam_detected");
   });
 
-  it("do not apply with a proof that holds, but to the retry after it", async () => {
+  it("do not apply to a create with a valid proof, but to its retry", async () => {
     const set = setUp({ spamRules: [never], challenge: { verify: async (proof: string) => proof === "right" } });
     const { authentication_uuid, status } = await set.create({ proof: "right" });
     expect(status).toBe("pending");
@@ -98,13 +98,13 @@ describe("the caller's own rules that judge (docs/contract.md#lists, docs/contra
 describe("challenge: create takes an optional `proof`", () => {
   const challenge = { verify: async (proof: string) => proof === "right" };
 
-  it("one that holds waives the spam rules for that request", async () => {
+  it("a valid one waives the spam rules for that request", async () => {
     const set = await filled({ challenge });
     expect((await set.create({ phone_number: french(11), proof: "right" })).status).toBe("pending");
     expect((await set.create({ phone_number: french(12) })).status, "for that request").toBe("spam_detected");
   });
 
-  it("never the crowd rule, never the caps", async () => {
+  it("a valid one waives neither the crowd rule nor the caps", async () => {
     const set = await filled({ challenge });
     const statuses = [];
     for (let index = 0; index < 8; index++) statuses.push((await set.create({ phone_number: french(20 + index), proof: "right" })).status);
@@ -113,7 +113,7 @@ describe("challenge: create takes an optional `proof`", () => {
     expect([(await capped.create({ proof: "right" })).status, (await capped.create({ proof: "right" })).status]).toEqual(["pending", "rate_limited"]);
   });
 
-  it("a wrong proof, one that is late, and one that cannot be checked are no error: the rules simply stand", async () => {
+  it("one that is wrong, late or cannot be checked is not an error: the rules simply apply", async () => {
     const set = await filled({
       challenge: {
         verify: async (proof) => {
@@ -131,7 +131,7 @@ describe("challenge: create takes an optional `proof`", () => {
     expect((await set.create({ phone_number: `+3361277${"0001"}`, proof: "wrong" })).status, "where no rule refuses it goes").toBe("pending");
   });
 
-  it("without a challenge a proof changes nothing; one of another type is `bad_request`", async () => {
+  it("without a challenge a proof has no effect; one of a wrong type or length is `bad_request`", async () => {
     const set = await filled();
     expect((await set.create({ phone_number: french(11), proof: "right" })).status).toBe("spam_detected");
     for (const proof of [7, "", null, {}, "x".repeat(8_193)]) expect(await errorCode(set.create({ proof }))).toBe("bad_request");

@@ -4,7 +4,7 @@ import { errorCode, numberOf, onePerTenMinutes, setUp, start } from "../support/
 const at = (seconds: number) => new Date(start + seconds * 1000).toISOString();
 
 describe("Retry result statuses: the first row that holds (docs/contract.md#retry-order)", () => {
-  it("approved | The retry was approved and a new code was sent; `remaining_retry` = 4 − retries used; cool-down 30, 60, 90, 120 s after each send; rate_limited when retries are used up", async () => {
+  it("`approved` and a new code, 4 times with cool-downs of 30, 60, 90 and 120 s; then `rate_limited`", async () => {
     const { create, retry, clock, box } = setUp({ policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
     const { authentication_uuid } = await create();
     const expected = [
@@ -34,7 +34,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect(await retry(authentication_uuid)).toMatchObject({ status: "rate_limited", remaining_retry: 0, next_retry_at: at(600) });
   });
 
-  it("denied | The retry was denied: cool-down not over; `next_retry_at` is its end", async () => {
+  it("`denied` during the cool-down; `next_retry_at` is its end", async () => {
     const { create, retry, clock, box } = setUp();
     const { authentication_uuid } = await create();
     clock.advance(29_999);
@@ -50,7 +50,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect(box.messages).toHaveLength(1);
   });
 
-  it("denied | no route takes the message: the code is dead, earlier ones live on, `remaining_retry` is not used up, the cool-down starts again, the caps count it", async () => {
+  it("`denied` if no route takes the message: no retry is used up, the caps count it, the cool-down starts again, earlier codes stay live", async () => {
     const { create, retry, check, clock, box } = setUp();
     const { authentication_uuid } = await create();
     const first = box.code();
@@ -69,7 +69,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect((await check(authentication_uuid, first)).status).toBe("valid");
   });
 
-  it("however many sends in a row are rejected, the code sent before them lives on", async () => {
+  it("however many sends in a row are rejected, the code sent before them stays live", async () => {
     const { create, retry, check, clock, box } = setUp({ policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
     const { authentication_uuid } = await create();
     const first = box.code();
@@ -82,7 +82,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect((await check(authentication_uuid, first)).status).toBe("valid");
   });
 
-  it("no_attempt | No attempt was sent yet, so a retry cannot be performed", async () => {
+  it("`no_attempt` if every route rejected the first message", async () => {
     const { create, retry, box, clock } = setUp();
     box.answer = async () => ({ outcome: "rejected" });
     const { authentication_uuid } = await create();
@@ -91,18 +91,18 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect(box.messages).toHaveLength(1);
   });
 
-  it("no_attempt | of one created spam_detected", async () => {
+  it("`no_attempt` for an authentication created as `spam_detected`", async () => {
     const { create, retry } = setUp({ spamRules: [{ name: "all", judge: () => ({ reason: "all" }) }] });
     expect(await retry((await create()).authentication_uuid)).toMatchObject({ status: "no_attempt", remaining_retry: 0 });
   });
 
-  it("rate_limited | The authentication was rate limited and cannot be retried: created `rate_limited`", async () => {
+  it("`rate_limited` for an authentication created as `rate_limited`", async () => {
     const { create, retry } = setUp({ policy: onePerTenMinutes });
     await create();
     expect(await retry((await create()).authentication_uuid)).toMatchObject({ status: "rate_limited", remaining_retry: 0, next_retry_at: at(600) });
   });
 
-  it("rate_limited | checks used up", async () => {
+  it("`rate_limited` once the checks are used up", async () => {
     const { create, retry, check, clock, wrong, box } = setUp();
     const { authentication_uuid } = await create();
     for (let guess = 0; guess < 5; guess++) await check(authentication_uuid, wrong());
@@ -111,7 +111,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect(box.messages).toHaveLength(1);
   });
 
-  it("rate_limited | a cap refuses: a refusal consumes nothing, neither a retry nor the cool-down nor the code before it", async () => {
+  it("`rate_limited` if a cap blocks it: neither a retry nor the cool-down is used up, and the earlier code stays live", async () => {
     const { create, retry, check, clock, box, verifier, customer } = setUp({ policy: { limits: { perNumber: [{ limit: 1, window: 60 }] }, codeLength: 10 } });
     const { authentication_uuid } = await create();
     clock.advance(30_000);
@@ -124,7 +124,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect((await check(authentication_uuid, box.code(0))).status).toBe("valid");
   });
 
-  it("expired_auth | The authentication has expired and cannot be retried", async () => {
+  it("`expired_auth` after the end, without the codes in the record", async () => {
     const { create, retry, clock, store, customer } = setUp();
     const { authentication_uuid } = await create();
     clock.advance(600_000);
@@ -139,7 +139,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect((await store.find(customer, authentication_uuid))?.data, "without its codes").toContain('"d":[""]');
   });
 
-  it("already_validated | The authentication has already been validated", async () => {
+  it("`already_validated` after a valid check", async () => {
     const { create, retry, check, clock, box } = setUp();
     const { authentication_uuid } = await create();
     await check(authentication_uuid, box.code());
@@ -147,7 +147,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect(await retry(authentication_uuid)).toMatchObject({ status: "already_validated", remaining_retry: 0, next_retry_at: at(600) });
   });
 
-  it("unknown → 400: an id that never was, one of another customer and one that was forgotten are indistinguishable", async () => {
+  it("`invalid_auth_uuid` for an unknown id, another customer's and a deleted one", async () => {
     const mine = setUp();
     const theirs = setUp({ store: mine.store, clock: mine.clock });
     const { authentication_uuid } = await theirs.create();
@@ -167,7 +167,7 @@ describe("Retry result statuses: the first row that holds (docs/contract.md#retr
     expect(await retry((await create()).authentication_uuid)).toMatchObject({ status: "denied", next_retry_at: at(600), remaining_retry: 1 });
   });
 
-  it("a retry goes to the same device in the same form", async () => {
+  it("a retry ends with the same app hash as the first message", async () => {
     const { create, retry, clock, box } = setUp();
     const { authentication_uuid } = await create({ device_type: "ANDROID", app_realm: "FA+9qCX9VSu" });
     clock.advance(30_000);

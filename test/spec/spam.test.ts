@@ -10,13 +10,13 @@ const day = 24 * hour;
 
 type Spam = NonNullable<PolicyOverride["spam"]>;
 
-/** One rule alone, or some. */
+/** A policy with these rules on, and all others off. */
 const only = (...rules: (keyof Spam)[]): Spam =>
   Object.fromEntries(
     Object.keys(defaultSpamPolicy).map((rule) => [rule, rule === "trust" ? { open: 0 } : { mode: (rules as string[]).includes(rule) ? "enforce" : "off" }]),
   );
 
-/** French mobiles: `range` names a range of 10,000 within one million. */
+/** French mobile numbers: `range` is a range of 10,000 within one million. */
 const french = (index: number, range = 0, million = 12) => `+336${million}${String(range).padStart(2, "0")}${String(index).padStart(4, "0")}`;
 /** A mobile number in a country that is new to the customer. */
 const abroad: Record<string, (index: number) => string> = {
@@ -48,15 +48,15 @@ function setUpSpam(spam: Spam, options: Partial<VerifierOptions> = {}) {
   return { ...set, send, verify, many, why };
 }
 
-describe("spam rules: a cell refuses a message when open ≥ seed + k × verified, k = 2 (docs/contract.md#open)", () => {
-  it("range | number minus its last 4 digits, seed 5 (docs/contract.md#spam-range)", async () => {
+describe("spam rules: a cell blocks a message when open ≥ seed + k × verified, k = 2 (docs/contract.md#open)", () => {
+  it("range: number minus its last 4 digits, seed 5 (docs/contract.md#spam-range)", async () => {
     const set = setUpSpam(only("range"));
     expect(await set.many(20, (index) => french(index))).toEqual({ sent: 5, refused: 15 });
     expect(await set.why(french(30))).toEqual([{ rule: "range 4", mode: "enforce", value: 5, threshold: 5 }]);
     expect(set.box.messages).toHaveLength(5);
   });
 
-  it("range | minus 5 digits, seed 12; minus 6 digits, seed 30", async () => {
+  it("range: number minus its last 5 digits, seed 12; minus its last 6 digits, seed 30", async () => {
     const set = setUpSpam(only("range"));
     expect(await set.many(20, (index) => french(index, index % 10))).toEqual({ sent: 12, refused: 8 });
     expect(await set.why(french(99, 5))).toEqual([{ rule: "range 5", mode: "enforce", value: 12, threshold: 12 }]);
@@ -76,14 +76,14 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     for (let user = 0; user < 300; user++) await set.verify(french(user), { ip: "198.51.100.7" });
   });
 
-  it("range | the 6-digit level does not refuse where ≥ 5 verified within the day", async () => {
+  it("range: the 6-digit level does not block if ≥ 5 verified within the day", async () => {
     const set = setUpSpam(only("range"));
     for (let user = 0; user < 5; user++) await set.verify(french(9_000 + user, user * 10));
-    // Twelve in each range of 100,000, and twice what five verifications earn besides.
+    // The 5-digit level allows twelve in each range of 100,000, and the credit of the five verifications.
     expect((await set.many(100, (index) => french(index, index))).sent).toBeGreaterThan(40);
   });
 
-  it("retries count and are refused too: `rate_limited`, nothing sent, nothing used up", async () => {
+  it("a blocked retry returns `rate_limited` and sends nothing, and the first code stays live", async () => {
     const set = setUpSpam(only("range"), {
       policy: { maxGuessOdds: 1, lifetime: 7_200, limits: { perNumber: [{ limit: 100, window: 86_400 }] }, spam: only("range") },
     });
@@ -98,7 +98,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect((await set.check(authentication_uuid, set.box.code(0))).status, "the first code lives").toBe("valid");
   });
 
-  it("a refusal fills nothing, so a cell heals as people verify and the window moves on", async () => {
+  it("a blocked message adds nothing, so a cell recovers as people verify and the window moves on", async () => {
     const set = setUpSpam(only("range"));
     await set.many(200, (index) => french(index));
     set.clock.advance(37 * hour);
@@ -108,7 +108,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await set.send(french(501))).toBe("pending");
   });
 
-  it("crowd | 25 messages a day to one range of 10,000, however many are verified (docs/contract.md#spam-crowd)", async () => {
+  it("crowd: 25 messages a day to one range of 10,000, however many are verified (docs/contract.md#spam-crowd)", async () => {
     const set = setUpSpam(only("crowd"));
     for (let user = 0; user < 25; user++) await set.verify(french(user));
     expect(await set.send(french(26))).toBe("spam_detected");
@@ -116,13 +116,13 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await set.send(french(1, 1)), "another range").toBe("pending");
   });
 
-  it("crowd | or a tenth of what its million verified, if that is more", async () => {
+  it("crowd: a tenth of what its million verified, if that is more than 25", async () => {
     const set = setUpSpam(only("crowd"));
     for (let range = 1; range <= 15; range++) for (let user = 0; user < 20; user++) await set.verify(french(user, range));
     expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
   });
 
-  it("country | seed 30; does not block if ≥ 100 verified in 24 h (docs/contract.md#spam-country)", async () => {
+  it("country: seed 30; does not block if ≥ 100 verified in 24 h (docs/contract.md#spam-country)", async () => {
     const set = setUpSpam(only("country"));
     expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
     expect(await set.send((abroad.GB as (index: number) => string)(1)), "another country").toBe("pending");
@@ -131,7 +131,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await busy.many(400, (index) => french(1_000 + index))).toEqual({ sent: 400, refused: 0 });
   });
 
-  it("new countries | one common pot, seed 30, for all countries with fewer than 3 verified in 7 days (docs/contract.md#spam-new-countries)", async () => {
+  it("new countries: one common pot, seed 30, for all countries with fewer than 3 verified in 7 days (docs/contract.md#spam-new-countries)", async () => {
     const set = setUpSpam(only("newCountries"));
     const countries = Object.values(abroad);
     expect(await set.many(60, (index) => (countries[index % 4] as (index: number) => string)(index))).toEqual({ sent: 30, refused: 30 });
@@ -139,7 +139,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(set.box.messages).toHaveLength(30);
   });
 
-  it("new countries | one with three verified is none: it neither fills the pot nor is refused by it", async () => {
+  it("new countries: one with three verified is no longer new: it neither fills the pot nor is blocked by it", async () => {
     const set = setUpSpam(only("newCountries"));
     for (let user = 0; user < 3; user++) await set.verify(french(user));
     expect(await set.many(100, (index) => french(100 + index))).toEqual({ sent: 100, refused: 0 });
@@ -160,7 +160,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect((await other.verifier.createAuthentication(request)).status).toBe("pending");
   });
 
-  it("address | the ip (IPv6 by /64), seed 8 (docs/contract.md#spam-address)", async () => {
+  it("address: the ip (IPv6 by /64), seed 8 (docs/contract.md#spam-address)", async () => {
     const set = setUpSpam(only("address"));
     expect(
       await set.many(
@@ -188,7 +188,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     ).toEqual({ sent: 10, refused: 10 });
   });
 
-  it("strange network | only while a country's alarm is on: refuses those from a /16 or IPv6 /32 from which nobody verified in that country within 7 days", async () => {
+  it("strange network: blocks a /16 from which no one verified in the country, only while its alarm is on", async () => {
     const set = setUpSpam(only("strangeNetwork"));
     for (let user = 0; user < 5; user++) await set.verify(french(user), { ip: "198.51.100.7" });
     set.clock.advance(3 * hour);
@@ -207,7 +207,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await set.send(french(303), { ip: "203.99.0.1" }), "the alarm is over").toBe("pending");
   });
 
-  it("trust | a number that this customer's users verified before (90 days) passes all spam rules while it has fewer than 3 open (docs/contract.md#trust)", async () => {
+  it("trust: a number that this customer's users verified before (90 days) passes all spam rules while it has fewer than 3 open (docs/contract.md#trust)", async () => {
     const spam = { ...only("range"), trust: { open: 3 } };
     const set = setUpSpam(spam);
     await set.verify(french(1));
@@ -220,20 +220,20 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await set.send(french(1)), "120 days later").toBe("spam_detected");
   });
 
-  it("trust | but never the crowd rule: whoever types the codes trusts himself", async () => {
+  it("trust: does not exempt from the crowd rule", async () => {
     const set = setUpSpam({ ...only("crowd"), trust: { open: 3 } });
     for (let user = 0; user < 25; user++) await set.verify(french(user));
     expect(await set.send(french(1))).toBe("spam_detected");
   });
 
-  it("per customer: cells of one are not those of another", async () => {
+  it("customers do not share cells", async () => {
     const one = setUpSpam(only("range", "country", "newCountries"));
     const two = setUpSpam(only("range", "country", "newCountries"), { store: one.store, clock: one.clock });
     await one.many(200, (index) => french(index));
     expect(await two.many(5, (index) => french(index))).toEqual({ sent: 5, refused: 0 });
   });
 
-  it("`is_returning_user` is the caller's word and is never trusted by ours (docs/contract.md#returning-user)", async () => {
+  it("`is_returning_user` is the caller's claim and exempts from none of our rules (docs/contract.md#returning-user)", async () => {
     const set = setUpSpam(only("range"));
     expect(
       await set.many(
@@ -244,7 +244,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     ).toEqual({ sent: 5, refused: 15 });
   });
 
-  it("the order: caps before our spam rules; what they refuse charges no cap and no money", async () => {
+  it("caps come before our spam rules, and what these block counts in no cap", async () => {
     const spam = only("range");
     const set = setUpSpam(spam, {
       policy: { maxGuessOdds: 1, limits: { perNumber: [{ limit: 100, window: 86_400 }], perCustomer: [{ limit: 6, window: 86_400 }] }, spam },
@@ -255,7 +255,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await set.send(french(40)), "a cap and a rule").toBe("rate_limited");
   });
 
-  it("`shadow` decides, records, lets through; `off` is not asked", async () => {
+  it("a rule in `shadow` decides, records and allows; one that is `off` does nothing", async () => {
     const set = setUpSpam({ ...only(), range: { mode: "shadow" } });
     expect(await set.many(10, (index) => french(index))).toEqual({ sent: 10, refused: 0 });
     expect(await set.why(french(20))).toEqual([{ rule: "range 4", mode: "shadow", value: 10, threshold: 5 }]);
@@ -264,7 +264,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(await off.why(french(100))).toEqual([]);
   });
 
-  it("a customer's own thresholds and modes hold for that customer alone", async () => {
+  it("a customer's own thresholds apply to it", async () => {
     const one = setUpSpam(only("range"));
     const lenient = { customer_uuid: randomUUID(), keys: [`pp_${randomUUID()}`], policy: { spam: { range: { seeds: [50, 50, 50] as const } } } };
     const two = setUpSpam(only("range"), { store: one.store, clock: one.clock, customers: [lenient] });
@@ -276,7 +276,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(sent).toBe(50);
   });
 
-  it("Idempotency-Key: a create that a rule refuses is repeated as it is, and is not counted again", async () => {
+  it("Idempotency-Key: a repeat of a create that a rule blocked returns the same result", async () => {
     const set = setUpSpam(only("range"));
     await set.many(5, (index) => french(index));
     const first = await set.create({ phone_number: french(50) }, { idempotencyKey: "k" });
@@ -287,7 +287,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     }
   });
 
-  it("no round trip more for what is accepted: create 1, retry 2 and less; one for what is refused", async () => {
+  it("they add no round trip to an accepted create, retry or check (1 each), and one to a blocked create (2)", async () => {
     const spam = only("range", "crowd", "country", "newCountries", "address", "strangeNetwork");
     const set = setUpSpam({ ...spam, trust: { open: 3 } });
     const calls: string[] = [];
@@ -317,7 +317,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
     expect(calls.splice(0)).toEqual(["commit", "commit"]);
   });
 
-  it("what no rule reads is not counted: a right code credits the cells of rules that are on, and the customer's cap that grows", async () => {
+  it("a right code credits only the cells of rules that are on, and the customer's cap if it grows", async () => {
     const growing = { perNumber: [{ limit: 100, window: 86_400 }], perCustomer: [{ limit: 1_000_000, window: 86_400, perVerified: 3 }] };
     const credited = async (spam: Spam, options: Partial<VerifierOptions> = {}) => {
       const set = setUpSpam(spam, options);
@@ -339,7 +339,7 @@ describe("spam rules: a cell refuses a message when open ≥ seed + k × verifie
 });
 
 describe("the caller's own rules", () => {
-  it("see now, the authentication's id, the attempt, country and line type, on create and on retry, once for each request", async () => {
+  it("receive the time, the authentication's id, the attempt, the country and the line type, once for each create and retry", async () => {
     const seen: { now: number; authentication_uuid: string; attempt: number; country_code?: string; line_type: string }[] = [];
     const set = setUp({ spamRules: [{ name: "look", judge: (attempt) => void seen.push(attempt) }] });
     const { authentication_uuid } = await set.create({ device_model: "x" });
@@ -351,7 +351,7 @@ describe("the caller's own rules", () => {
     ]);
   });
 
-  it("one that flags a retry: `rate_limited`, with its reason in explain, nothing sent", async () => {
+  it("one that flags a retry makes it `rate_limited`: explain has the reason, and nothing is sent", async () => {
     const set = setUp({ spamRules: [{ name: "late", judge: ({ attempt }) => (attempt > 1 ? { reason: "no retries" } : undefined) }] });
     const { authentication_uuid } = await set.create();
     set.clock.advance(30_000);
@@ -362,7 +362,7 @@ describe("the caller's own rules", () => {
     expect((await set.check(authentication_uuid, set.box.code())).status).toBe("valid");
   });
 
-  it("can be cells as ours are: `{ name, cell, seed, perVerified, mode }`, on create and on retry", async () => {
+  it("can be cells like ours: `{ name, cell, seed, perVerified }`", async () => {
     const set = setUpSpam(only(), { spamRules: [{ name: "model", cell: ({ device_model }) => device_model, seed: 3, perVerified: 1 }] });
     const fields = () => ({ device_model: "emulator" });
     expect(await set.many(6, (index) => french(index), fields)).toEqual({ sent: 3, refused: 3 });
@@ -373,7 +373,7 @@ describe("the caller's own rules", () => {
     expect(await other.many(8, (index) => french(100 + index), fields)).toEqual({ sent: 4, refused: 4 });
   });
 
-  it("a cell that throws or answers nonsense is reported, and lets through", async () => {
+  it("a cell that throws or returns an invalid value is logged and allows the message", async () => {
     const broken = () => {
       throw new Error("no");
     };
@@ -393,7 +393,7 @@ describe("the caller's own rules", () => {
     [{ name: "a b", cell: () => "y", seed: 1 }, /spamRules\.0 must have a name of 1 to 32/],
     [{ name: "x", mode: "on", judge: () => undefined }, /spamRules\.0 must have the mode/],
     [{ name: "x" }, /spamRules\.0 must be a spam rule/],
-  ])("a rule that cannot work is a fault at construction: %j", (rule, fault) => {
+  ])("creating the verifier fails with an invalid rule: %j", (rule, fault) => {
     expect(() => setUp({ spamRules: [rule as never] })).toThrow(fault);
   });
 });

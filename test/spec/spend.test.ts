@@ -7,7 +7,7 @@ import { inbox, numberOf, setUp, start } from "../support/verifier.js";
 
 type Spend = NonNullable<NonNullable<NonNullable<VerifierOptions["policy"]>["limits"]>["spend"]>;
 
-/** A verifier with a ceiling, over routes that each have an inbox of their own. */
+/** A verifier with a ceiling, and routes that each have their own inbox. */
 function setUpSpend(spend: Spend, prices: readonly RouteOptions["price"][] = [0.05], options: Partial<VerifierOptions> = {}) {
   const boxes = prices.map(() => inbox());
   const routes = prices.map((price, at) => ({ name: `r${at}`, sender: boxes[at] as SmsSender, price, priority: at }));
@@ -26,13 +26,13 @@ function setUpSpend(spend: Spend, prices: readonly RouteOptions["price"][] = [0.
 const times = (pending: number, limited: number) => [...Array(pending).fill("pending"), ...Array(limited).fill("rate_limited")];
 const hour = 3_600_000;
 
-describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s price | sends (docs/contract.md#spend-ceiling)', () => {
+describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s price (docs/contract.md#spend-ceiling)', () => {
   it("off until set", async () => {
     const set = setUpSpend([], [1000]);
     expect(await set.statuses(30)).toEqual(times(30, 0));
   });
 
-  it("per hour: closes, and opens again when the hour is over", async () => {
+  it("per hour: blocks at the amount, and allows messages again when the hour is over", async () => {
     const set = setUpSpend([{ amount: 0.25, per: "hour" }]);
     expect(await set.statuses(7)).toEqual(times(5, 2));
     set.clock.advance(hour - 1);
@@ -42,7 +42,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     expect(set.sent()).toBe(10);
   });
 
-  it("per day: closes, and opens again when the day is over", async () => {
+  it("per day: blocks at the amount, and allows messages again when the day is over", async () => {
     const set = setUpSpend([{ amount: 0.25, per: "day" }]);
     expect(await set.statuses(6)).toEqual(times(5, 1));
     set.clock.advance(24 * hour - 1);
@@ -51,7 +51,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     expect(await set.statuses(6)).toEqual(times(5, 1));
   });
 
-  it("`explain` names the ceiling, what would be spent, and the amount", async () => {
+  it("`explain` shows the ceiling, what would be spent, and the amount", async () => {
     const set = setUpSpend([{ amount: 0.1, per: "day" }], [0.06]);
     await set.statuses(1);
     const { authentication_uuid } = await set.create({ phone_number: numberOf(50) });
@@ -60,7 +60,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     ]);
   });
 
-  it("retries cost too: one that the ceiling refuses is `rate_limited`, uses nothing up, and may go later", async () => {
+  it("a retry counts too: one that the ceiling blocks is `rate_limited`, uses up nothing, and is approved later", async () => {
     const set = setUpSpend([{ amount: 0.1, per: "hour" }], [0.05], { policy: { lifetime: 7200, limits: { spend: [{ amount: 0.1, per: "hour" }] } } });
     const { authentication_uuid } = await set.create();
     set.clock.advance(30_000);
@@ -73,7 +73,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     expect(await set.retry(authentication_uuid)).toMatchObject({ status: "approved", remaining_retry: 2 });
   });
 
-  it("a message that was surely not sent costs nothing; one that may have been sent costs", async () => {
+  it("a message known not to have been sent costs nothing; one that may have been sent costs its price", async () => {
     const set = setUpSpend([{ amount: 0.15, per: "hour" }]);
     const [box] = set.boxes;
     box!.answer = async () => ({ outcome: "rejected" });
@@ -84,19 +84,19 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     expect(set.sent()).toBe(13);
   });
 
-  it("a failover to a dearer route is held for before, and paid for what it cost", async () => {
+  it("the most that a failover may cost is reserved before, and only what it did cost is charged", async () => {
     const set = setUpSpend([{ amount: 1, per: "hour" }], [0.1, 0.5]);
     expect(await set.statuses(1)).toEqual(["pending"]);
     set.boxes[0]!.answer = async () => ({ outcome: "rejected" });
     expect(await set.statuses(3), "0.1 + 0.5, and 0.5 more would be too much").toEqual(times(1, 2));
     expect(set.boxes.map(({ messages }) => messages.length)).toEqual([2, 1]);
-    // What is left would pay the cheap route, but nobody knows before whether it takes the message.
+    // The rest would pay for the cheap route, but whether that takes the message is not known before.
     expect(
       (await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid: (await set.create()).authentication_uuid })).decisions,
     ).toMatchObject([{ rule: "spend 1/hour", value: 1.1 }]);
   });
 
-  it("a refusal consumes nothing: neither the caps, nor the ceiling where a cap refuses", async () => {
+  it("a rejection by the ceiling uses up no cap, and one by a cap costs nothing", async () => {
     const spend: Spend = [{ amount: 0.1, per: "hour" }];
     const set = setUpSpend(spend, [0.05], { policy: { limits: { spend, perNumber: [{ limit: 1, window: 7200 }] } } });
     const same = { phone_number: numberOf(900) };
@@ -110,7 +110,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     expect(await set.statuses(1, other), "refused by the ceiling, the number has its send still").toEqual(times(1, 0));
   });
 
-  it("the caller's spam rules come first: flagged, it is `spam_detected` whatever the ceiling says, and costs nothing", async () => {
+  it("the caller's spam rules come first: a flagged create is `spam_detected`, even at the ceiling, and costs nothing", async () => {
     let flag = true;
     const rule = { name: "test", judge: () => (flag ? { reason: "flagged" } : undefined) };
     const set = setUpSpend([{ amount: 0.05, per: "hour" }], [0.05], { spamRules: [rule] });
@@ -121,7 +121,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     expect(await set.statuses(1)).toEqual(["spam_detected"]);
   });
 
-  it("Idempotency-Key: a message under one key is paid once, also by twins that race", async () => {
+  it("Idempotency-Key: a message under one key is charged once, even for concurrent duplicates", async () => {
     for (const amount of [0.05, 0.1]) {
       const set = setUpSpend([{ amount, per: "hour" }]);
       const twins = await Promise.all(Array.from({ length: 20 }, () => set.create({}, { idempotencyKey: "k" })));
@@ -135,7 +135,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     }
   });
 
-  it("Idempotency-Key: what was given back is paid again by the next message under the key", async () => {
+  it("Idempotency-Key: once a rejected create has expired, the next message under its key is charged", async () => {
     const spend: Spend = [{ amount: 0.1, per: "hour" }];
     const set = setUpSpend(spend, [0.05], { policy: { lifetime: 10, maxGuessOdds: 1, limits: { spend, perNumber: [{ limit: 1, window: 20 }] } } });
     const number = { phone_number: numberOf(900) };
@@ -156,7 +156,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     expect(await set.statuses(1)).toEqual(["rate_limited"]);
   });
 
-  it("per customer: each has its own, and its own ceiling", async () => {
+  it("each customer has its own ceiling and its own spending", async () => {
     const one = setUpSpend([{ amount: 0.05, per: "hour" }]);
     const two = setUpSpend([{ amount: 0.05, per: "hour" }], [0.05], { store: one.store, clock: one.clock });
     const customers = [{ customer_uuid: randomUUID(), keys: [`pp_${randomUUID()}`], policy: { limits: { spend: [{ amount: 0.1, per: "hour" as const }] } } }];
@@ -171,7 +171,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
     expect([(await create(1)).status, (await create(2)).status, (await create(3)).status]).toEqual(times(2, 1));
   });
 
-  it("a price that a sender of one's own does not tell is not guessed: refused, with an error in the log", async () => {
+  it("a message for which a custom sender gives no valid price is blocked, with an error in the log", async () => {
     let price: unknown;
     const box = inbox();
     const sender = { send: box.send.bind(box), plan: () => ({ route: "mine", price }) as never };
@@ -181,7 +181,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
       expect(status).toBe("rate_limited");
       const { decisions } = await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
       expect(decisions).toMatchObject([{ rule: "spend 1/hour", reason: "the sender gave no price" }]);
-      // Each is logged, but only once a minute.
+      // The log has it at most once a minute.
       set.clock.advance(60_000);
     }
     expect(set.log.lines.filter(({ level, message }) => level === "error" && message.includes("policy.limits.spend"))).toHaveLength(4);
@@ -199,7 +199,7 @@ describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s pr
   });
 });
 
-describe("a ceiling that cannot be kept is a fault at construction, naming option and fix", () => {
+describe("creating the verifier fails with a ceiling that cannot be enforced; the error names the option and the fix", () => {
   const ceiling = { limits: { spend: [{ amount: 1, per: "day" as const }] } };
   const priced = { name: "a", sender: inbox(), price: 1 };
   const cases: [what: string, options: Partial<VerifierOptions>, fault: RegExp][] = [

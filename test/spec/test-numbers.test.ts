@@ -27,7 +27,7 @@ describe("test numbers that are never sent to are exempt from caps and from our 
     expect(set.box.messages).toEqual([]);
   });
 
-  it("they count for nobody: neither their sends nor their verifications change what others may have", async () => {
+  it("their sends and verifications count in no cap", async () => {
     const limits = { perCustomer: [{ limit: 1, window: 86_400, perVerified: 1 }], perDevice: [{ limit: 1, window: 3_600 }] };
     const set = setUpTest({ policy: { limits } });
     for (let turn = 0; turn < 3; turn++) {
@@ -48,7 +48,7 @@ describe("test numbers that are never sent to are exempt from caps and from our 
     expect(await set.verifier.history(named)).toEqual([]);
   });
 
-  it("the operator's own word holds: rules that judge, block lists, cool-downs", async () => {
+  it("the operator's own rules, block lists and cool-downs still apply", async () => {
     const rule: SpamRule = { name: "mine", judge: ({ device_id }) => (device_id === "bad" ? { reason: "it is bad" } : undefined) };
     const set = setUpTest({ spamRules: [rule], lists: { block: { devices: ["blocked"] } } });
     for (const device_id of ["bad", "blocked"]) expect((await set.create({ phone_number: number, device_id })).status).toBe("spam_detected");
@@ -56,7 +56,7 @@ describe("test numbers that are never sent to are exempt from caps and from our 
     expect((await set.retry(authentication_uuid)).status).toBe("denied");
   });
 
-  it("one given as a string gets real messages, which cost money: caps and spam rules hold it as any other", async () => {
+  it("one given as a string gets real messages, and caps apply to it as to any other number", async () => {
     const set = setUp({ testNumbers: [number] });
     for (let send = 0; send < 5; send++) await set.create({ phone_number: number });
     expect((await set.create({ phone_number: number })).status).toBe("rate_limited");
@@ -64,8 +64,8 @@ describe("test numbers that are never sent to are exempt from caps and from our 
   });
 });
 
-describe("guesses on the fixed code of a test number stay limited, however many authentications it has", () => {
-  /** Types so many wrong codes, each authentication's five in turn. */
+describe("guesses of the fixed code of a test number are limited over all its authentications", () => {
+  /** Enters `many` wrong codes, five in each authentication. */
   const guess = async (set: ReturnType<typeof setUp>, many: number) => {
     const statuses: string[] = [];
     while (statuses.length < many) {
@@ -75,14 +75,14 @@ describe("guesses on the fixed code of a test number stay limited, however many 
     return statuses;
   };
 
-  it("the check budget of each holds", async () => {
+  it("five wrong codes in each authentication", async () => {
     const set = setUpTest();
     const { authentication_uuid } = await set.create({ phone_number: number });
     for (let check = 0; check < 5; check++) expect((await set.check(authentication_uuid, "000000")).status).toBe("invalid");
     expect((await set.check(authentication_uuid, code)).status).toBe("rate_limited");
   });
 
-  it("within a day sends per day × checks wrong codes are judged; then the right one is refused too, until the day is over", async () => {
+  it("50 wrong codes are evaluated within a day; then even the right one returns `rate_limited`, for up to a day and a half", async () => {
     const set = setUpTest();
     expect(new Set(await guess(set, guesses - 1))).toEqual(new Set(["invalid"]));
     const open = await set.create({ phone_number: number });
@@ -96,7 +96,7 @@ describe("guesses on the fixed code of a test number stay limited, however many 
     expect((await set.check((await set.create({ phone_number: number })).authentication_uuid, code)).status).toBe("valid");
   });
 
-  it("under any concurrency, over processes: a thousand racing guesses on two hundred authentications", async () => {
+  it("50 of a thousand concurrent wrong codes are evaluated, on two hundred authentications in four processes", async () => {
     const store = memoryStore({ name: randomUUID() });
     const customers = [{ customer_uuid: randomUUID(), keys: ["k".repeat(40)] }];
     const processes = Array.from({ length: 4 }, () => setUpTest({ store, customers }));

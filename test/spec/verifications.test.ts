@@ -6,7 +6,7 @@ const number = numberOf(1);
 
 type Options = NonNullable<Parameters<typeof setUp>[0]>;
 
-/** A verifier, its calls by number, and the methods of its store that were called since the last look. */
+/** A verifier, its calls by number, and the methods of its store called since `roundTrips` was last called. */
 function byNumber(options: Options = {}, share?: Store) {
   const calls: string[] = [];
   const own = share ?? setUp().store;
@@ -34,7 +34,7 @@ function byNumber(options: Options = {}, share?: Store) {
   };
 }
 
-/** Makes the store's commits in another way. `turn` counts them from 1. */
+/** Replaces the store's commits. `turn` counts them from 1. */
 function eachCommit(store: Store, commit: (change: Change, turn: number) => Promise<CommitResult>): Store {
   let turn = 0;
   return new Proxy(store, {
@@ -43,7 +43,7 @@ function eachCommit(store: Store, commit: (change: Change, turn: number) => Prom
   });
 }
 
-/** Ends the store's next commit in another way. */
+/** Replaces the store's next commit. */
 function nextCommit(store: Store, commit: (change: Change, own: Store) => Promise<CommitResult>): Store {
   return eachCommit(store, (change, turn) => (turn === 1 ? commit(change, store) : store.commit(change)));
 }
@@ -67,7 +67,7 @@ describe("start", () => {
     expect(await set.check(set.box.code(0))).toMatchObject({ status: "valid", phone_number: number, authentication_uuid, created_at });
   });
 
-  it("round trips: start 1, again 1 or 2 elsewhere, check 1 or 2 elsewhere (docs/contract.md#start)", async () => {
+  it("round trips: 1 for the first start, 1 for a later start or check, or 2 in another process (docs/contract.md#start)", async () => {
     const set = byNumber();
     const there = set.another();
     await set.start();
@@ -102,7 +102,7 @@ describe("start", () => {
     },
   );
 
-  it("the one before stays, for explain, history, get and check by id (docs/contract.md#slot)", async () => {
+  it("the previous verification stays available to explain, history, get, check and retry by id (docs/contract.md#slot)", async () => {
     const set = byNumber();
     const first = await set.start();
     await set.check(set.box.code());
@@ -120,7 +120,7 @@ describe("start", () => {
     expect(await elsewhere.verifier.retry({ authentication_uuid })).toMatchObject({ status: "already_validated" });
   });
 
-  it("its ids work in retry, check and explain; the slot's own id does not (docs/contract.md#slot)", async () => {
+  it("retry and check accept a verification's id; the slot's own id is unknown (docs/contract.md#slot)", async () => {
     const set = byNumber();
     const { authentication_uuid } = await set.start();
     set.clock.advance(30_000);
@@ -131,7 +131,7 @@ describe("start", () => {
     expect(await set.verifier.check({ authentication_uuid, check_code: set.box.code() })).toMatchObject({ status: "valid" });
   });
 
-  it("two hundred starts at once in four processes: one begins, and one message goes out within the cool-down (docs/contract.md#start)", async () => {
+  it("of two hundred concurrent starts in four processes, one begins a verification and sends, the others are denied (docs/contract.md#start)", async () => {
     const set = byNumber();
     const processes = [set, set.another(), set.another(), set.another()];
     const answers = await Promise.all(Array.from({ length: 200 }, (_, at) => (processes[at % 4] as typeof set).start()));
@@ -141,7 +141,7 @@ describe("start", () => {
     expect(processes.flatMap(({ box }) => box.messages)).toHaveLength(1);
   });
 
-  it("two hundred right codes at once: exactly one `valid` (docs/contract.md#check-by-number)", async () => {
+  it("of two hundred concurrent right codes, exactly one is `valid` (docs/contract.md#check-by-number)", async () => {
     const set = byNumber();
     await set.start();
     const processes = [set, set.another(), set.another(), set.another()];
@@ -150,7 +150,7 @@ describe("start", () => {
     expect(answers.filter(({ status }) => status === "not_found")).toHaveLength(199);
   });
 
-  it("caps reject a new verification; nothing is open then, and the id can be explained (docs/contract.md#start)", async () => {
+  it("if a cap blocks a new verification, none is open, and history lists it (docs/contract.md#start)", async () => {
     const set = byNumber({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
     await set.start();
     await set.check(set.box.code());
@@ -165,7 +165,7 @@ describe("start", () => {
     expect(await set.check("123456")).toEqual({ status: "not_found" });
   });
 
-  it("a cap that rejects another message leaves the verification open (docs/contract.md#start)", async () => {
+  it("a cap that blocks another message leaves the verification open (docs/contract.md#start)", async () => {
     const set = byNumber({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
     await set.start();
     set.clock.advance(30_000);
@@ -173,7 +173,7 @@ describe("start", () => {
     expect(await set.check(set.box.code())).toMatchObject({ status: "valid" });
   });
 
-  it("five messages, then `rate_limited`; the last codes still count (docs/contract.md#start)", async () => {
+  it("start returns `rate_limited` after five messages; the last code is still valid (docs/contract.md#start)", async () => {
     const set = byNumber();
     for (const wait of [0, 30_000, 60_000, 90_000, 120_000]) {
       set.clock.advance(wait);
@@ -187,7 +187,7 @@ describe("start", () => {
   it.each([
     ["anew", { status: "pending", attempt: 1 }],
     ["wait", { status: "rate_limited", attempt: 0, is_open: false }],
-  ] as const)("checks used up, usedUp %s (docs/contract.md#start)", async (usedUp, expected) => {
+  ] as const)("start after the checks are used up, with usedUp %s (docs/contract.md#start)", async (usedUp, expected) => {
     const set = byNumber();
     await set.start();
     for (let guess = 0; guess < 5; guess++) expect(await set.check(set.wrong())).toMatchObject({ status: "invalid" });
@@ -197,7 +197,7 @@ describe("start", () => {
     expect(await set.start({}, { usedUp })).toMatchObject(expected);
   });
 
-  it("a new verification never refills guesses: wrong codes of a number are counted over all (docs/contract.md#guesses-claimed)", async () => {
+  it("a new verification brings no new guesses: the wrong codes of a number are counted over all (docs/contract.md#guesses-claimed)", async () => {
     const set = byNumber({ policy: { limits: { perNumber: [{ limit: 2, window: 86_400 }] } } });
     const statuses: string[] = [];
     for (let verification = 0; verification < 3; verification++) {
@@ -208,7 +208,7 @@ describe("start", () => {
     expect(statuses.filter((status) => status === "invalid")).toHaveLength(10);
   });
 
-  it("every route rejects: `pending` with `carrier_refused`; the next start begins anew at once (docs/contract.md#start)", async () => {
+  it("every route rejects: `pending` with `carrier_refused`; the next start begins a new one at once (docs/contract.md#start)", async () => {
     const set = byNumber();
     set.box.answer = async () => ({ outcome: "rejected", reason: "no" });
     expect(await set.start()).toMatchObject({ status: "pending", attempt: 1, carrier_refused: true, is_open: false });
@@ -226,7 +226,7 @@ describe("start", () => {
     expect(set.box.messages).toHaveLength(2);
   });
 
-  it("scopes keep verifications apart, and customers too (docs/contract.md#slot)", async () => {
+  it("each scope has its own verification of a number (docs/contract.md#slot)", async () => {
     const set = byNumber();
     const login = await set.start({}, { scope: "login" });
     const payment = await set.start({}, { scope: "payment" });
@@ -237,7 +237,7 @@ describe("start", () => {
     expect(await set.check(set.box.code(0), { scope: "login" })).toMatchObject({ status: "valid" });
   });
 
-  it("with outside rules the record is read first, and they are asked once (docs/contract.md#start)", async () => {
+  it("the caller's own rules run once for each start, with its attempt (docs/contract.md#start)", async () => {
     const asked: number[] = [];
     const set = byNumber({ spamRules: [{ name: "asked", judge: ({ attempt }) => void asked.push(attempt) }] });
     await set.start();
@@ -246,7 +246,7 @@ describe("start", () => {
     expect(asked).toEqual([1, 2]);
   });
 
-  it("a refused send whose verification is replaced at that moment holds up no later call (docs/contract.md#start)", async () => {
+  it("a blocked send whose verification is replaced at the same time does not delay later calls (docs/contract.md#start)", async () => {
     const set = byNumber();
     await set.start();
     set.clock.advance(30_000);
@@ -264,12 +264,12 @@ describe("start", () => {
     expect(await refusing.get()).toMatchObject({ status: "open", attempts: 1 });
   });
 
-  it("an ended verification that cannot be kept yet holds up no call about the next one (docs/contract.md#slot)", async () => {
+  it("an ended verification that cannot be stored yet does not delay calls about the next one, and is stored later (docs/contract.md#slot)", async () => {
     const set = byNumber();
     const first = await set.start();
     await set.check(set.box.code());
     let kept = false;
-    // The first finds the slot taken, and the second takes it.
+    // The first commit finds the slot taken, the second takes it.
     const store = eachCommit(set.own, async (change, turn) => {
       if (turn === 3) throw new Error("away");
       kept = turn > 3;
@@ -284,7 +284,7 @@ describe("start", () => {
     expect(await set.another().verifier.explain({ authentication_uuid: first.authentication_uuid })).toMatchObject({ validated: true });
   });
 
-  it("what takes a lost start back leaves the next verification in its place as it is, even of the same moment (docs/contract.md#take-back)", async () => {
+  it("undoing a start whose response was lost does not change the next verification, even one of the same moment (docs/contract.md#take-back)", async () => {
     const set = byNumber();
     const there = set.another();
     let isTakenBack = false;
@@ -302,7 +302,7 @@ describe("start", () => {
     expect(await set.get()).toMatchObject({ status: "verified", attempts: 1, sends: [{ attempt: 1 }] });
   });
 
-  it("a lost answer: nothing is sent, the one before is in its place again, and the next start sends (docs/contract.md#take-back)", async () => {
+  it("a start whose response was lost sends nothing and restores the previous verification; the next start sends (docs/contract.md#take-back)", async () => {
     const set = byNumber();
     const first = await set.start();
     await set.check(set.box.code());
@@ -322,7 +322,7 @@ describe("start", () => {
 });
 
 describe("repeats (docs/contract.md#repeated-starts)", () => {
-  it("an idempotency key: the same message, the same success, elsewhere too", async () => {
+  it("start and check return the same result under one idempotency key, in another process too", async () => {
     const set = byNumber();
     const there = set.another();
     const first = await set.start({}, { idempotencyKey: "one" });
@@ -339,7 +339,7 @@ describe("repeats (docs/contract.md#repeated-starts)", () => {
     expect(await set.start({}, { idempotencyKey: "two" })).toMatchObject({ attempt: 2 });
   });
 
-  it("an idempotency key whose message every route rejected: the same result again", async () => {
+  it("start returns the same result under one idempotency key, even if every route rejected its message", async () => {
     const set = byNumber();
     set.box.answer = async () => ({ outcome: "rejected", reason: "no" });
     for (let call = 0; call < 2; call++)
@@ -353,7 +353,7 @@ describe("repeats (docs/contract.md#repeated-starts)", () => {
     expect(set.box.messages).toHaveLength(3);
   });
 
-  it("twins with one key: one message", async () => {
+  it("concurrent starts under one key send one message", async () => {
     const set = byNumber();
     const processes = [set, set.another(), set.another()];
     const answers = await Promise.all(Array.from({ length: 60 }, (_, at) => (processes[at % 3] as typeof set).start({}, { idempotencyKey: "one" })));
@@ -361,7 +361,7 @@ describe("repeats (docs/contract.md#repeated-starts)", () => {
     expect(processes.flatMap(({ box }) => box.messages)).toHaveLength(1);
   });
 
-  it("a marked repeat of a start returns its result for 130 seconds; an unmarked one is a start of its own", async () => {
+  it("a marked repeat of a start returns its result for 130 seconds; an unmarked one is a new start", async () => {
     const set = byNumber();
     const there = set.another();
     const repeat = (isRepeat: boolean) => ({ repeat: { request: "body", isRepeat } });
@@ -374,13 +374,13 @@ describe("repeats (docs/contract.md#repeated-starts)", () => {
     expect(there.box.messages).toHaveLength(1);
   });
 
-  it("a marked repeat whose first try sent nothing sends", async () => {
+  it("a marked repeat sends if there was no first start", async () => {
     const set = byNumber();
     expect(await set.start({}, { repeat: { request: "body", isRepeat: true } })).toMatchObject({ status: "pending", attempt: 1 });
     expect(set.box.messages).toHaveLength(1);
   });
 
-  it("a marked repeat of a check: `valid` again, a wrong code counted once; an unmarked one never", async () => {
+  it("a marked repeat of a check returns `valid` again and counts a wrong code once; an unmarked one returns no second `valid`", async () => {
     const set = byNumber();
     const there = set.another();
     await set.start();
@@ -396,7 +396,7 @@ describe("repeats (docs/contract.md#repeated-starts)", () => {
 });
 
 describe("cancel and get", () => {
-  it("cancel: the codes die, events tell it; a code or a retry then finds nothing (docs/contract.md#cancel)", async () => {
+  it("cancel: the codes stop working, an event reports it, check returns not_found and retry expired_auth (docs/contract.md#cancel)", async () => {
     const events: string[] = [];
     const set = byNumber({ onEvent: ({ type }) => void events.push(type) });
     const there = set.another();
@@ -410,7 +410,7 @@ describe("cancel and get", () => {
     expect(await set.get()).toMatchObject({ status: "canceled" });
   });
 
-  it("cancel races with hundreds of right codes: a success, or a cancellation, never both (docs/contract.md#cancel)", async () => {
+  it("cancel: with fifty concurrent right codes, either one is valid or the cancel succeeds, never both (docs/contract.md#cancel)", async () => {
     for (let round = 0; round < 10; round++) {
       const set = byNumber();
       const there = set.another();
@@ -420,7 +420,7 @@ describe("cancel and get", () => {
     }
   });
 
-  it("get: by number the latest, by id any, none is `undefined` (docs/contract.md#get)", async () => {
+  it("get: returns the latest verification of a number or the one with an id, `undefined` if there is none (docs/contract.md#get)", async () => {
     const set = byNumber();
     expect(await set.get()).toBeUndefined();
     expect(await set.cancel()).toBeUndefined();
@@ -458,8 +458,8 @@ describe("cancel and get", () => {
   });
 });
 
-describe("what a start may ask for", () => {
-  it("a language, for each of its messages (docs/contract.md#locale)", async () => {
+describe("options of a start, and invalid input", () => {
+  it("locale chooses the language of its messages, if the text has it (docs/contract.md#locale)", async () => {
     const set = byNumber({ message: { text: { fr: "Code {code}", de: "Ihr Code {code}", default: "Your code {code}" } } });
     await set.start({ locale: "de-AT" });
     set.clock.advance(30_000);
@@ -469,7 +469,7 @@ describe("what a start may ask for", () => {
     expect(set.box.messages.map(({ text }) => text.split(" ").slice(0, -1).join(" "))).toEqual(["Ihr Code", "Ihr Code", "Code"]);
   });
 
-  it("another length of codes, where the guess budget allows it (docs/contract.md#code-length)", async () => {
+  it("code_length sets another length if the guess budget allows it (docs/contract.md#code-length)", async () => {
     const set = byNumber();
     await set.start({ code_length: 8 });
     expect(set.box.code()).toMatch(/^\d{8}$/);
@@ -479,7 +479,7 @@ describe("what a start may ask for", () => {
     expect(await errorCode(set.start({ code_length: 3 }))).toBe("bad_request");
   });
 
-  it("input of every wrong kind is `bad_request`, and sends nothing (docs/contract.md#start)", async () => {
+  it("invalid input is `bad_request` (docs/contract.md#start)", async () => {
     const { verifications } = byNumber().verifier;
     const calls = [
       () => verifications.start({} as never),
@@ -488,7 +488,7 @@ describe("what a start may ask for", () => {
       () => verifications.start({ phone_number: number, code_length: "6" } as never),
       () => verifications.start({ phone_number: number }, { scope: "Not one" }),
       () => verifications.start({ phone_number: number }, { scopes: "typo" } as never),
-      // An id names one verification, of whatever scope.
+      // An id identifies one verification, whatever its scope.
       () => verifications.check({ authentication_uuid: crypto.randomUUID(), check_code: "1" }, { scope: "payment" }),
       () => verifications.cancel({ authentication_uuid: crypto.randomUUID() }, { scope: "payment" }),
       () => verifications.get({ authentication_uuid: crypto.randomUUID() }, { scope: "default" }),
@@ -505,7 +505,7 @@ describe("what a start may ask for", () => {
     for (const call of calls) expect(await errorCode(call())).toBe("bad_request");
   });
 
-  it("customerOf: the customer of an API key, or `forbidden` (docs/contract.md#api-keys)", async () => {
+  it("customerOf returns the customer of an API key, else `forbidden` (docs/contract.md#api-keys)", async () => {
     const { verifier, apiKey, customer } = setUp();
     expect(await verifier.customerOf(apiKey)).toBe(customer);
     expect(await errorCode(verifier.customerOf("pp_nobody"))).toBe("forbidden");
@@ -513,7 +513,7 @@ describe("what a start may ask for", () => {
   });
 });
 
-it("secrets in another order, or one more during rotation: the open verification is found (docs/contract.md#slot)", async () => {
+it("the open verification is found with the secrets in another order, or with a second one during rotation (docs/contract.md#slot)", async () => {
   const secrets = ["qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6", "Zk3PmW8xQv5LrT1nBy7CjFh2GdS9aEu4"] as const;
   const before = byNumber({ secret: secrets[0] } as Options);
   await before.start();
@@ -527,7 +527,7 @@ it("secrets in another order, or one more during rotation: the open verification
   }
 });
 
-it("with a pepper, a rotation of the secret disturbs no verification, whatever a process knows of it (docs/contract.md#slot)", async () => {
+it("with a pepper, the open verification is found at every step of a rotation of the secret (docs/contract.md#slot)", async () => {
   const [old, next] = ["qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6", "Zk3PmW8xQv5LrT1nBy7CjFh2GdS9aEu4"] as const;
   const pepper = "Pm4XzQ8vLk2WnR6tBy9CjFh3GdS7aEu5";
   const before = byNumber({ secret: old, pepper } as Options);
