@@ -18,7 +18,7 @@ const make = (options: Partial<VerifierOptions>) => () =>
 const onlyIn = (...countries: string[]) => sender({ reaches: (country) => countries.includes(country) });
 
 describe("`from: { FR }` with other countries allowed", () => {
-  it("names the countries that nobody sends from in", () => {
+  it("names the allowed countries without a source address", () => {
     expect(make({ sender: onlyIn("FR") })).toThrow(
       "sender has no source address for DE, which countries allows: add them, or a default, to the sender's option from; or take them out of countries",
     );
@@ -26,7 +26,7 @@ describe("`from: { FR }` with other countries allowed", () => {
     expect(make({ sender: onlyIn("FR"), countries: "all" })).toThrow(/no source address for AC, AD, AE, AF, AG and 239 more/);
   });
 
-  it("through a router: where none of the routes of a country has anyone", () => {
+  it("through a router, a country fails only if none of its routes has a source address", () => {
     const routes = (...all: { name: string; sender: SmsSender; countries?: CountryCode[] }[]) => router({ routes: all });
     expect(make({ sender: routes({ name: "a", sender: onlyIn("FR") }, { name: "b", sender: onlyIn("DE") }) })).not.toThrow();
     expect(make({ sender: routes({ name: "a", sender: onlyIn("FR") }, { name: "b", sender: onlyIn("DE"), countries: ["FR"] }) })).toThrow(
@@ -36,12 +36,12 @@ describe("`from: { FR }` with other countries allowed", () => {
   });
 });
 
-describe("a sender whose provider has no source although `receipts` is set", () => {
+describe("a sender whose provider has no source in `receipts`", () => {
   const source = (provider: string) => ({ provider, read: async () => ({ receipts: [] }) });
   const receipts = (...providers: string[]) => ({ baseUrl: "https://api.example.com", sources: providers.map(source) });
   const asking = (...providers: string[]) => sender({ receiptProviders: providers });
 
-  it("is named, with the fix", () => {
+  it("the error names the provider and the fix", () => {
     expect(make({ sender: asking("twilio"), receipts: receipts("vonage") })).toThrow(
       "receipts.sources has none of twilio, whose receipts the sender asks for: add it (phoneproof/senders/twilio), or give the sender receipts: false",
     );
@@ -51,18 +51,18 @@ describe("a sender whose provider has no source although `receipts` is set", () 
     expect(make({ sender: both, receipts: receipts("twilio") })).toThrow(/receipts\.sources has none of plivo/);
   });
 
-  it("two sources of one provider are a fault too", () => {
+  it("two sources of one provider are an error too", () => {
     expect(make({ receipts: receipts("twilio", "twilio", "twilio") })).toThrow(
       /receipts\.sources has more than one source of twilio: give one of them all its secrets/,
     );
   });
 });
 
-describe("registered texts: `message.registered: { IN: { text, ids, autofill: false } }`, sent to the byte (docs/contract.md#registered-texts)", () => {
+describe("registered texts: `message.registered: { IN: { text, ids, autofill: false } }`, sent byte for byte (docs/contract.md#registered-texts)", () => {
   const registered = { IN: { text: "{code} is your OTP for ACME. Do not share it.", ids: { entity: "1101", template: "1107" } } };
   const indian = "+919876543210";
 
-  it("in that country, whatever `text` says and whatever the device would like; with its ids", async () => {
+  it("are sent in their country with their ids, whatever `text` and the device are", async () => {
     const { create, box } = setUp({ message: { text: ({ code }) => `Hello ${code}`, domain: "example.com", registered } });
     await create({ phone_number: indian, device_type: "WEB" });
     await create({ phone_number: indian, device_type: "ANDROID", app_realm: "FA+9qCX9VSu", app_version: "1" });
@@ -73,14 +73,14 @@ describe("registered texts: `message.registered: { IN: { text, ids, autofill: fa
     expect(box.messages).toHaveLength(2);
   });
 
-  it("elsewhere the usual text, and no ids", async () => {
+  it("in other countries the usual text is sent, without ids", async () => {
     const { create, box } = setUp({ message: { registered } });
     await create();
     expect(box.messages[0]?.text).toBe(`Your verification code is ${box.code()}`);
     expect(box.messages[0]?.registered).toBeUndefined();
   });
 
-  it("with autofill the last line is part of what was registered", async () => {
+  it("with `autofill: true` the last line is added", async () => {
     const { create, box } = setUp({ message: { domain: "example.com", registered: { IN: { text: "{code} is your OTP.", autofill: true } } } });
     await create({ phone_number: indian, device_type: "WEB" });
     expect(box.messages[0]?.text).toBe(`${box.code()} is your OTP.\n\n@example.com #${box.code()}`);
@@ -92,12 +92,12 @@ describe("registered texts: `message.registered: { IN: { text, ids, autofill: fa
     ["of two segments", { IN: { text: `{code} ${"a".repeat(160)}` } }, /message\.registered\.IN\.text costs 2 SMS segments/],
     ["in no country", { India: { text: "{code}" } }, /message\.registered/],
     ["with ids that are none", { IN: { text: "{code}", ids: { entity: "" } } }, /message\.registered\.IN\.ids\.entity/],
-  ])("%s: a fault with its path", (_, wrong, message) => {
+  ])("a registered text %s is an error with its path", (_, wrong, message) => {
     expect(make({ message: { registered: wrong } })).toThrow(message);
   });
 });
 
-describe("a message says when its code ends, which a retry does not extend (docs/contract.md#message-end)", () => {
+describe("a message carries the end of its code, which a retry does not extend (docs/contract.md#message-end)", () => {
   it("expires_at", async () => {
     const { create, retry, box, clock } = setUp();
     const { authentication_uuid, expires_at } = await create();

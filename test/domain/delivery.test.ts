@@ -47,13 +47,13 @@ const blank: Authentication = {
 const told = (...events: readonly (readonly [attempt: number, status: DeliveryStatus])[]) =>
   events.reduce((auth, [attempt, status]) => withEvent(auth, { attempt, status }, t), blank);
 
-/** One try of the event that is due, at its time. */
+/** One attempt to deliver the event that is due, at its time. */
 const tried = (auth: Authentication, answer: DeliveryResult, jitter = 0): Authentication => {
   const event = auth.outbox.find(({ dead }) => dead === undefined) as OutboxEvent;
   return settleDelivery(auth, event.sequence, event.tries, answer, event.nextAt, jitter) as Authentication;
 };
 
-/** Milliseconds between the tries until the event is given up. */
+/** Milliseconds between the attempts until the event is given up. */
 const waits = (answer: (tries: number) => DeliveryResult, jitter = 0): number[] => {
   let auth = told([1, "submitted"]);
   const all: number[] = [];
@@ -68,7 +68,7 @@ const waits = (answer: (tries: number) => DeliveryResult, jitter = 0): number[] 
 const sum = (numbers: readonly number[]) => numbers.reduce((all, one) => all + one, 0);
 
 describe("the delays between attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h with jitter (docs/contract.md#callback-ladder)", () => {
-  it("waits each rung, up to a fifth longer, in whole milliseconds, and then gives up", () => {
+  it("waits each delay, up to a fifth longer, in whole milliseconds, then gives up", () => {
     expect(deliveryLadder).toEqual([5, 300, 1800, 7200, 18_000, 36_000, 50_400, 72_000, 86_400].map((seconds) => seconds * 1000));
     expect(waits(() => ({ status: 500 }))).toEqual(deliveryLadder);
     const late = waits(() => ({ failed: "cut" }), 0.999_999);
@@ -76,12 +76,12 @@ describe("the delays between attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14
     expect(late.every(Number.isInteger)).toBe(true);
   });
 
-  it("`Retry-After: 2` shortens nothing: max(rung, asked), and three days before it is given up", () => {
+  it("a `Retry-After` below the next delay changes nothing", () => {
     expect(waits(() => ({ status: 503, retryAfter: 2_000 }))).toEqual(deliveryLadder);
     expect(waits(() => ({ status: 429, retryAfter: 0 }))).toEqual(deliveryLadder);
   });
 
-  it("where it is longer than the next delay it is respected, up to a day", () => {
+  it("a longer `Retry-After` of 429 is respected, up to a day; that of 500 is ignored", () => {
     const asked = (retryAfter: number) => tried(told([1, "submitted"]), { status: 429, retryAfter }).outbox[0]?.nextAt;
     expect(asked(120_000)).toBe(t + 120_000);
     expect(asked(30 * day)).toBe(t + day);
@@ -89,7 +89,7 @@ describe("the delays between attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14
     expect(tried(told([1, "submitted"]), { status: 500, retryAfter: 120_000 }).outbox[0]?.nextAt, "of no other status").toBe(t + 5_000);
   });
 
-  it("whatever is asked, an event has its three days, and not more than twice as many", () => {
+  it("with any `Retry-After`, an event is tried for at least three days, and at most twice as long", () => {
     fc.assert(
       fc.property(
         fc.array(fc.integer({ min: 0, max: 2 * day }), { minLength: 1, maxLength: 12 }),
@@ -114,7 +114,7 @@ describe("the delays between attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14
 });
 
 describe("the events of one send are reported in their order, and none after a final one (docs/contract.md#callback-order)", () => {
-  it("of one send only the first event that is not delivered is due; other sends' do not wait for it", () => {
+  it("the events of one send are due one after the other; those of other sends do not wait for them", () => {
     const auth = told([1, "submitted"], [1, "delivered"], [2, "submitted"]);
     expect(dueEvent(auth, t)?.sequence).toBe(1);
     const failed = settleDelivery(auth, 1, 0, { status: 500 }, t, 0) as Authentication;
@@ -126,12 +126,12 @@ describe("the events of one send are reported in their order, and none after a f
     expect(dueEvent(caughtUp, t + 5_000)?.sequence).toBe(2);
   });
 
-  it("an event that was given up holds up no later one", () => {
+  it("an event that was given up does not delay later ones", () => {
     const auth = told([1, "submitted"], [1, "delivered"]);
     expect(dueEvent(settleDelivery(auth, 1, 0, { status: 410 }, t, 0) as Authentication, t)?.sequence).toBe(2);
   });
 
-  it("no event is added after a final one, also one that is told already", () => {
+  it("no event is added after a final one, even if that was reported before", () => {
     const auth = told([1, "delivered"]);
     expect(told([1, "delivered"], [1, "submitted"])).toEqual(auth);
     expect(told([1, "undeliverable"], [1, "unknown"], [1, "undeliverable"], [2, "submitted"]).events).toBe(2);
@@ -140,14 +140,14 @@ describe("the events of one send are reported in their order, and none after a f
     expect(withEvent(known, { attempt: 1, status: "delivered" }, t).events, "the final one itself").toBe(1);
   });
 
-  it("nothing where no callback was asked for", () => {
+  it("without a callback URL no event is added", () => {
     const { callbackUrl, ...rest } = blank;
     expect(withEvent(rest, { attempt: 1, status: "submitted" }, t)).toBe(rest);
   });
 });
 
 describe("`wakeAt` is when it next needs work (docs/contract.md#outbox)", () => {
-  it("the soonest of events and deadline; nothing for what was given up", () => {
+  it("is the earliest of due events and the deadline, without events that were given up", () => {
     const auth = told([1, "submitted"], [2, "submitted"]);
     expect(wakeAt(auth, t, undefined)).toBe(t);
     expect(wakeAt({ ...auth, settleBy: t - 1 }, t, undefined)).toBe(t - 1);
@@ -158,19 +158,19 @@ describe("`wakeAt` is when it next needs work (docs/contract.md#outbox)", () => 
     expect(wakeAt(blank, t, t + leaseTime)).toBeUndefined();
   });
 
-  it("a writer that delivers itself holds what is due, and nothing else", () => {
+  it("a writer that delivers itself leases the events that are due, and no others", () => {
     const auth = told([1, "submitted"]);
     expect(wakeAt(auth, t, t + leaseTime)).toBe(t + leaseTime);
     expect(wakeAt(tried(auth, { status: 500 }), t, t + leaseTime)).toBe(t + 5_000);
     expect(wakeAt({ ...auth, settleBy: t + 7_000 }, t, t + leaseTime)).toBe(t + 7_000);
   });
 
-  it("an event behind another of its send wakes nobody", () => {
+  it("ignores an event that waits for another one of its send", () => {
     const failed = settleDelivery(told([1, "submitted"], [1, "delivered"]), 1, 0, { status: 500 }, t, 0) as Authentication;
     expect(wakeAt(failed, t, undefined)).toBe(t + 5_000);
   });
 
-  it("a send that was left over is work from its deadline on", () => {
+  it("an unsettled send needs work from its deadline on", () => {
     expect([
       needsWork(blank, t),
       needsWork({ ...blank, settleBy: t + 1 }, t),
@@ -181,7 +181,7 @@ describe("`wakeAt` is when it next needs work (docs/contract.md#outbox)", () => 
 });
 
 describe("a late worker", () => {
-  it("what it settles is fenced off: the event is gone, was tried again, or was given up", () => {
+  it("changes nothing if the event is gone, was tried again or was given up", () => {
     const auth = told([1, "submitted"]);
     const failed = tried(auth, { status: 500 });
     expect(settleDelivery(failed, 1, 0, { status: 204 }, t, 0)).toBeUndefined();
@@ -191,13 +191,13 @@ describe("a late worker", () => {
 });
 
 describe("events that were given up remain listed", () => {
-  it("and can be put back on its way, from the first attempt", () => {
+  it("and can be queued again, from the first attempt", () => {
     const given = tried(tried(told([1, "submitted"]), { status: 500 }), { status: 410 });
     expect(redelivered(given, 1, t + day)?.outbox).toEqual([{ attempt: 1, status: "submitted", sequence: 1, at: t, tries: 0, nextAt: t + day }]);
     expect([redelivered(given, 2, t), redelivered(told([1, "submitted"]), 1, t)]).toEqual([undefined, undefined]);
   });
 
-  it("the record stays until 7 days after the last delivery step, and no longer than usual once all is delivered", () => {
+  it("their record stays until 7 days after the last delivery step, and no longer than usual once all are delivered", () => {
     const failed = tried(told([1, "submitted"]), { status: 500 });
     expect(failed.keepUntil).toBe(t + 7 * day);
     expect(tried(failed, { status: 410 }).keepUntil).toBe(t + 5_000 + 7 * day);

@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { callbackUrlError } from "../../src/domain/callback-url.js";
 import { addressKey, isPublicAddress } from "../../src/domain/ip.js";
 
-describe("an address counts: IPv6 by /64 (docs/contract.md#address-key)", () => {
+describe("how an address counts: IPv6 by /64 (docs/contract.md#address-key)", () => {
   it.each([
     ["192.0.2.45", "192.0.2.45"],
     ["2001:db8:1:2:3:4:5:6", "2001:db8:1:2::/64"],
@@ -12,7 +12,7 @@ describe("an address counts: IPv6 by /64 (docs/contract.md#address-key)", () => 
     ["fe80::1%eth0", "fe80:0:0:0::/64"],
     // The example of RFC 4380, section 4.
     ["2001:0000:4136:e378:8000:63bf:3fff:fdd2", "192.0.2.45"],
-    // Beside the forms that stand for an IPv4 address.
+    // Similar to the forms that represent an IPv4 address.
     ["64:ff9b:2::192.0.2.45", "64:ff9b:2:0::/64"],
     ["64:ff9b:0:1::192.0.2.45", "64:ff9b:0:1::/64"],
     ["2001:1::192.0.2.45", "2001:1:0:0::/64"],
@@ -21,7 +21,7 @@ describe("an address counts: IPv6 by /64 (docs/contract.md#address-key)", () => 
     expect(addressKey(ip)).toBe(key);
   });
 
-  it("every IPv6 form of an IPv4 address is counted as that address, and so apart from all others", () => {
+  it("every IPv6 form of an IPv4 address is counted as that address", () => {
     const word = fc.integer({ min: 0, max: 0xffff });
     fc.assert(
       fc.property(word, word, word, word, (high, low, any, other) => {
@@ -43,7 +43,7 @@ describe("an address counts: IPv6 by /64 (docs/contract.md#address-key)", () => 
 });
 
 describe("no address outside the public internet, literals in every spelling included (docs/contract.md#callback-url)", () => {
-  /** The special-purpose registries of IANA for IPv4 (RFC 6890 and after) and IPv6, what is multicast, and what no registry has given out. */
+  /** IANA's special-purpose registries for IPv4 (RFC 6890 and later) and IPv6, multicast and unallocated blocks. */
   const special = [
     ["0.0.0.0/8", "this network"],
     ["10.0.0.0/8", "private"],
@@ -99,7 +99,7 @@ describe("no address outside the public internet, literals in every spelling inc
     ["ff00::/8", "multicast"],
   ] as const;
 
-  it.each(special)("%s, %s, is not public from its first address to its last", (block) => {
+  it.each(special)("%s, %s, is not public, including its first and last address", (block) => {
     const [start, bits] = ipaddr.parseCIDR(block);
     const first = start.toByteArray();
     const last = first.map((byte, index) => byte | (0xff >> Math.min(8, Math.max(0, bits - 8 * index))));
@@ -122,7 +122,7 @@ describe("no address outside the public internet, literals in every spelling inc
     ["Scaleway", "169.254.42.42"],
     ["Scaleway", "fd00:42::42"],
     ["Tencent Cloud", "169.254.0.23"],
-  ])("what machines of %s alone reach, %s, is not public, in no form that wraps it", (_cloud, ip) => {
+  ])("the internal address of %s, %s, is not public in any form that wraps it", (_cloud, ip) => {
     expect(isPublicAddress(ip)).toBe(false);
     expect(isPublicAddress(`${ip}%eth0`)).toBe(false);
     if (!ipaddr.IPv4.isIPv4(ip)) return;
@@ -156,11 +156,11 @@ describe("no address outside the public internet, literals in every spelling inc
     ["169.253.255.255", "169.255.0.0", "172.15.255.255", "172.32.0.0", "192.0.1.0", "192.0.3.0", "192.167.255.255", "192.169.0.0", "198.17.255.255"],
     ["198.20.0.0", "198.51.99.255", "198.51.101.0", "203.0.112.255", "203.0.114.0", "223.255.255.255", "8.8.8.8"],
     ["2001:200::", "2001:db7:ffff::", "2001:db9::", "2003::", "2600::", "2606:4700:4700::1111", "2620:4f:7fff::", "2620:4f:8001::", "3fff:1000::"],
-  ])("what lies beside them is: %s", (...beside) => {
+  ])("addresses next to these blocks are public: %s", (...beside) => {
     for (const ip of beside) expect(isPublicAddress(ip), ip).toBe(true);
   });
 
-  it("an IPv6 form of an IPv4 address is not, whatever it wraps", () => {
+  it("an IPv6 form of an IPv4 address is not public, even if the IPv4 address is", () => {
     for (const ip of ["::ffff:8.8.8.8", "::ffff:808:808", "::8.8.8.8", "2002:808:808::", "64:ff9b::8.8.8.8"]) expect(isPublicAddress(ip), ip).toBe(false);
   });
 
@@ -177,7 +177,7 @@ describe("no address outside the public internet, literals in every spelling inc
     "1.2.3.4.5",
     "08.8.8.8",
     "2606:4700:::1",
-  ])("what is no address is not: '%s'", (ip) => {
+  ])("an invalid address is not public: '%s'", (ip) => {
     expect(isPublicAddress(ip)).toBe(false);
   });
 });
@@ -213,12 +213,12 @@ describe("callback_url: https only, no address outside the public internet (docs
     "[::FFFF:A83F:8110]",
     "[::ffff:8.8.8.8]",
     "[64:ff9b::a83f:8110]",
-  ])("https://%s/ is refused by its form", (host) => {
+  ])("https://%s/ is rejected", (host) => {
     expect(callbackUrlError(`https://${host}/`, [])).toBe("must point to a host on the public internet");
   });
 
   it.each(["hook.example.com", "hook.example.com.", "internal.example.com", "localhost.example.com", "mymetadata.goog", "1.1.1.1", "[2606:4700:4700::1111]"])(
-    "https://%s/ is not",
+    "https://%s/ is accepted",
     (host) => {
       expect(callbackUrlError(`https://${host}/`, [])).toBeUndefined();
     },

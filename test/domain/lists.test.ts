@@ -17,7 +17,7 @@ const indexOf = (list: List) => {
   return index;
 };
 
-describe("who is on a list", () => {
+describe("entries of a list", () => {
   it.each<[List, Partial<ListSubject>, string | undefined]>([
     [{ numbers: [number] }, {}, "+33612****78"],
     [{ numbers: [number] }, { number: "+336123456789" }, undefined],
@@ -53,7 +53,7 @@ describe("who is on a list", () => {
     [{ devices: ["d-1"] }, {}, undefined],
     [{}, { ip: "198.51.100.1", deviceId: "d-1" }, undefined],
     [{ numbers: undefined, cidrs: [], devices: undefined }, { ip: "198.51.100.1", deviceId: "d-1" }, undefined],
-  ])("%j finds, for %j, %s", (list, more, entry) => {
+  ])("%j with %j finds %s", (list, more, entry) => {
     expect(indexOf(list).find(subject(more))?.entry).toBe(entry);
   });
 
@@ -67,10 +67,10 @@ describe("who is on a list", () => {
     expect(indexOf({ cidrs: ["2002::/16"] }).find(subject({ ip: "2002:c000:22d::1" }))?.entry).toBe("2002::/16");
   });
 
-  it("finds by CIDR what ipaddr.js matches", () => {
+  it("finds by CIDR the same addresses as ipaddr.js", () => {
     const ipv4 = fc.tuple(fc.ipV4(), fc.integer({ min: 0, max: 32 })).map(([ip, bits]) => `${ip}/${bits}`);
     const ipv6 = fc.tuple(fc.ipV6(), fc.integer({ min: 0, max: 128 })).map(([ip, bits]) => `${ip}/${bits}`);
-    // Beside a CIDR of its own, so that some match.
+    // With a CIDR around the address itself, so that some match.
     const near = (family: fc.Arbitrary<string>) => family.chain((cidr) => fc.tuple(fc.array(family, { maxLength: 20 }), fc.constant(cidr)));
     const matches = (ip: string, cidr: string) => {
       const [address, range] = [ipaddr.process(ip), ipaddr.parseCIDR(cidr)];
@@ -80,7 +80,7 @@ describe("who is on a list", () => {
     fc.assert(
       fc.property(fc.oneof(near(ipv4), near(ipv6)), ([cidrs, own]) => {
         const ip = own.split("/")[0] as string;
-        // What an IPv6 address wraps is looked for as well, and mapped entries are IPv4: both have a test of their own.
+        // Wrapped IPv4 addresses are searched too, and mapped entries are IPv4: both have their own test.
         fc.pre(!/^(::|2002:|2001:0?:|64:ff9b)/i.test(ip) && !cidrs.some((cidr) => cidr.startsWith("::")));
         for (const list of [cidrs, [...cidrs, own]]) {
           const found = indexOf({ cidrs: list }).find(subject({ ip }));
@@ -93,7 +93,7 @@ describe("who is on a list", () => {
     expect(hits).toBeGreaterThan(50);
   });
 
-  it("finds by prefix what startsWith does", () => {
+  it("finds by prefix the same numbers as startsWith", () => {
     const digits = fc.stringMatching(/^[1-3][1-3]{1,6}$/).map((text) => `+${text}`);
     fc.assert(
       fc.property(fc.array(digits), digits, (prefixes, one) => {
@@ -112,7 +112,7 @@ describe("both lists together", () => {
     [undefined, safe, { safe: true }],
     [block, undefined, { block: { kind: "number", entry: "+33612****78" }, safe: false }],
     [block, safe, { block: { kind: "number", entry: "+33612****78" }, safe: false }],
-  ])("block beats safe, and who is on neither is neither: row %#", (one, other, word) => {
+  ])("block beats safe, and a subject without an entry is neither: row %#", (one, other, word) => {
     expect(judgeLists(one, other, subject({ deviceId: "d-1" }))).toEqual(word);
   });
 });
@@ -121,25 +121,25 @@ describe("a prefix with a trunk zero after the country code", () => {
   const examples = createRequire(import.meta.url)("libphonenumber-js/examples.mobile.json") as Record<string, string>;
   const withTrunk = Object.entries(examples).flatMap(([country, national]) => {
     const code = `+${getCountryCallingCode(country as CountryCode)}`;
-    // Numbers of Rwanda and Uruguay may begin with a zero of their own: a prefix is taken to the letter there.
+    // Numbers of Rwanda and Uruguay may begin with a zero: a prefix is taken literally there.
     const ownZero = country === "RW" || country === "UY";
     return !ownZero && canonicalNumber(`${code}0${national}`) === code + national ? [{ country, code, national }] : [];
   });
 
-  it("names whom the same prefix without it names, wherever a whole number may have it", () => {
+  it("finds the same numbers as the prefix without it, in every country where a number may have it", () => {
     expect(withTrunk.length).toBeGreaterThan(80);
     for (const { code, national } of withTrunk)
       for (let length = 1; length <= national.length; length++)
         expect(indexOf({ numbers: [`${code}0${national.slice(0, length)}*`] }).find(subject({ number: code + national })), `${code}0${national}`).toBeDefined();
   });
 
-  it("is refused where nothing follows, and the country itself is not", () => {
+  it("is rejected if nothing follows; a country code alone is accepted", () => {
     const fix = "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
     expect(readList({ numbers: ["+33*", "+330*", "+440*"] }).problems).toEqual([1, 2].map((at) => ({ path: ["numbers", at], message: fix })));
     expect(() => readOptions({ ...neededOptions, blockedNumbers: ["+3306*", "+330*"] })).toThrow(`blockedNumbers.1 ${fix}`);
   });
 
-  it("costs no prefix its numbers: every beginning of a number still names it", () => {
+  it("does not affect other prefixes: every beginning of a number still finds it", () => {
     for (const [country, national] of Object.entries(examples)) {
       const number = `+${getCountryCallingCode(country as CountryCode)}${national}`;
       for (let length = 2; length <= number.length; length++)
@@ -148,7 +148,7 @@ describe("a prefix with a trunk zero after the country code", () => {
   });
 });
 
-describe("what is no entry is left out, with its place and the fix", () => {
+describe("an invalid entry is left out and reported with its place and the fix", () => {
   const numbersMend = "must be in E.164 form, or a prefix that ends in *";
   const cidrsMend = "must be an address or a CIDR, for example 203.0.113.0/24 or 2001:db8::/32";
   it.each<[kind: string, fix: string, junk: readonly unknown[]]>([
@@ -200,14 +200,14 @@ describe("what is no entry is left out, with its place and the fix", () => {
     [{ numbers: number }],
     [{ cidrs: new Set() }],
     [{ devices: null }],
-  ])("%s is no list at all", (list) => {
+  ])("%s is not a list", (list) => {
     const { index, problems, faulty } = readList(list);
     expect(index).toBeUndefined();
     expect(faulty).toBe(1);
     expect(problems[0]?.message).toMatch(/^must be (a list of strings|\{ numbers\?, cidrs\?, devices\? \}, or a function that returns it)$/);
   });
 
-  it("a part of another name is told, and the rest is read", () => {
+  it("an unknown key is reported, and the rest is read", () => {
     const { index, problems } = readList({ number: ["+44*"], numbers: [number], constructor: ["x"] });
     expect(problems.map(({ path, message }) => `${path.join(".")} ${message}`)).toEqual([
       "number is an unknown list key; allowed: numbers, cidrs, devices",
@@ -216,7 +216,7 @@ describe("what is no entry is left out, with its place and the fix", () => {
     expect(index?.find(subject())).toBeDefined();
   });
 
-  it("of many the first ten are told, and how many there are; none holds the entry, which may be somebody's number", () => {
+  it("of many invalid entries, the first ten and the total are reported, without the entries, which may be numbers", () => {
     const { problems, faulty } = readList({ numbers: Array.from({ length: 5000 }, () => "33612345678") });
     expect([problems.length, faulty]).toEqual([10, 5000]);
     expect(JSON.stringify(problems)).not.toContain("33612345678");
@@ -243,11 +243,11 @@ describe("options: lists and challenge", () => {
     [{ lists: { refresh: 86_401 } }, "lists.refresh must be at most a day, and is in seconds"],
     [{ challenge: {} }, "challenge must be a challenge, for example turnstileChallenge({ secret }): an object with the method verify"],
     [{ challenge: () => true }, "challenge must be a challenge"],
-  ])("a fault names the option's path and the fix: %j", (options, message) => {
+  ])("an error names the option's path and the fix: %j", (options, message) => {
     expect(() => read(options)).toThrow(message);
   });
 
-  it("lists are read once, functions and challenges are passed on, and the answers of functions are used for 30 s", () => {
+  it("lists are read once, functions and challenges are passed on, and refresh is 30 s by default", () => {
     const block = { numbers: [number] };
     const safe = async () => ({});
     const challenge = { verify: async () => true };

@@ -32,7 +32,7 @@ describe("messages (docs/contract.md#messages)", () => {
     ["ç", 1],
     [`${"a".repeat(152)}€${"a".repeat(152)}`, 3],
     [`${"ш".repeat(66)}😀${"ш".repeat(66)}`, 3],
-  ])("one GSM-7 segment is 160 septets, one UCS-2 segment 70 units, and no character is torn in two: %j", (text, segments) => {
+  ])("one GSM-7 segment is 160 septets, one UCS-2 segment 70 units, and no character is split: %j", (text, segments) => {
     expect(segmentsOf(text)).toHaveLength(segments);
   });
 
@@ -49,11 +49,11 @@ describe("messages (docs/contract.md#messages)", () => {
     ["the digits 3, 8, 9, 0, 0, 2", "the digits ******"],
     ["389-002 and 389 002", "****** and ******"],
     ["HTTP 400, code 21211 at 2026-11-28 18:27:22, id 38900", "HTTP 400, code 21211 at 2026-11-28 18:27:22, id 38900"],
-  ])("what a carrier says is shown without the code and the number: %s (docs/contract.md#logs)", (said, shown) => {
+  ])("a carrier's text is shown without the code and the number: %s (docs/contract.md#logs)", (said, shown) => {
     expect(withoutCodeAndNumber(said, { code: "389002", text: "Code 389002", to: "+33612345678" })).toBe(shown);
   });
 
-  it("a text that would cost a second segment is a configuration fault, so is one without the code", () => {
+  it("a text that would cost a second segment is a configuration error, and so is one without the code", () => {
     expect(() => setUp({ message: { text: `{code} ${"a".repeat(160)}` } })).toThrow("message.text costs 2 SMS segments");
     expect(() => setUp({ message: { text: `Ваш код подтверждения: {code}. Никому его не сообщайте, даже нам.` } })).toThrow(
       "message.text costs 2 SMS segments",
@@ -78,7 +78,7 @@ describe("messages (docs/contract.md#messages)", () => {
       ["+2250707123456", "Votre code est #"],
       ["+447400123456", "Your code is #"],
       ["+819012345678", "Your code is #"],
-    ])("a map by language: the one most spoken in the number's country, else the default: %s", async (number, text) => {
+    ])("a map by language: uses the one most spoken in the number's country, else the default: %s", async (number, text) => {
       expect(await sent({ text: texts }, number)).toBe(text);
     });
 
@@ -87,32 +87,32 @@ describe("messages (docs/contract.md#messages)", () => {
       ["+8613812345678", "zh #"],
       ["+886912345678", "hant #"],
       ["+85251234567", "hk #"],
-    ])("as it is in the country, as it is written there, or the language itself, in any case: %s", async (number, text) => {
+    ])("a map by language: prefers the country's tag, then its script's, then the language, in any case: %s", async (number, text) => {
       expect(await sent({ text: chinese }, number)).toBe(text);
     });
 
-    it.each(["zh-HK", "zh_TW", "ZH-hant-MO"])("a language as it is written in the country of its tag: %s", async (language) => {
+    it.each(["zh-HK", "zh_TW", "ZH-hant-MO"])("a tag with a country finds the text in the script of that country: %s", async (language) => {
       expect(await sent({ text: { default: "{code}", zh: "zh {code}", "zh-Hant": "hant {code}" }, locale: () => language }, "+33612345678")).toBe("hant #");
     });
 
-    it.each(["FR", "Fr-fr", "fr-FR", "fr"])("a language in another case is the same one: %s", async (language) => {
+    it.each(["FR", "Fr-fr", "fr-FR", "fr"])("the case of a language tag does not matter: %s", async (language) => {
       for (const locale of [undefined, () => "FR-fr", () => "fr_FR"])
         expect(await sent({ text: { default: "{code}", [language]: "Voici {code}" }, locale }, "+33612345678")).toBe("Voici #");
     });
 
-    it("what works by a function of the caller's goes on working, whatever its tags are", async () => {
+    it("a locale function may return any key of the map, even if it is not a language tag", async () => {
       for (const language of ["fr_FR", "french", "français", "constructor"])
         expect(await sent({ text: { default: "{code}", [language]: "Voici {code}" }, locale: () => language }, "+33612345678")).toBe("Voici #");
       expect(await sent({ text: texts, locale: () => "constructor" }, "+33612345678")).toBe("Your code is #");
     });
 
-    it("a function chooses the language; a tag falls back to its language", async () => {
+    it("a locale function chooses the language; a tag falls back to its language", async () => {
       expect(await sent({ text: texts, locale: () => "pt-BR" }, "+33612345678")).toBe("Seu código é #");
       expect(await sent({ text: texts, locale: () => "fr-CA" }, "+447400123456")).toBe("Votre code est #");
       expect(await sent({ text: texts, locale: () => "xx" }, "+33612345678")).toBe("Your code is #");
     });
 
-    it("a function writes the whole text, and knows whom it is for", async () => {
+    it("a text function writes the whole text, and receives the country and the device type", async () => {
       expect(await sent({ text: ({ code, country, deviceType }: Record<string, string>) => `${code} for ${country} ${deviceType}` }, "+33612345678")).toBe(
         "# for FR undefined",
       );
@@ -128,14 +128,14 @@ describe("messages (docs/contract.md#messages)", () => {
       ],
       ["leaves the code out", ({ code, country }: { code: string; country?: string }) => (country === undefined ? code : "hello")],
       ["costs a second segment", ({ code, country }: { code: string; country?: string }) => (country === undefined ? code : `${code}${"x".repeat(160)}`)],
-    ])("a function that %s is reported, and the default text is sent", async (_what, text) => {
+    ])("a text function that %s is logged, and the default text is sent", async (_what, text) => {
       const set = setUp({ message: { text } as never });
       await set.create();
       expect(set.box.messages[0]?.text).toBe(`Your verification code is ${set.box.code()}`);
       expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error", message: expect.stringContaining("message.text") }));
     });
 
-    it("a map needs a default, each of its texts the code, a function's text too; more segments only where allowed", () => {
+    it("a map needs a default, every text needs the code, and more segments need `maxSegments`", () => {
       expect(() => setUp({ message: { text: { fr: "{code}" } } })).toThrow("message.text.default is required");
       expect(() => setUp({ message: { text: { default: "{code}", fr: "bonjour" } } })).toThrow("message.text.fr must contain {code}");
       expect(() => setUp({ message: { text: () => "hello" } })).toThrow("message.text must contain {code}");
@@ -157,7 +157,7 @@ describe("testNumbers with fixed codes and outcomes", () => {
   const number = "+447700900123";
   const withOutcome = (outcome: "accepted" | "rejected" | "undeliverable" | "slow") => setUp({ testNumbers: [{ number, code: "424242", outcome }] });
 
-  it("never sent; the fixed code is the right one, on retries too", async () => {
+  it("accepted: nothing is sent, and the fixed code is valid, after a retry too", async () => {
     const set = withOutcome("accepted");
     const { authentication_uuid } = await set.create({ phone_number: number });
     set.clock.advance(30_000);
@@ -167,13 +167,13 @@ describe("testNumbers with fixed codes and outcomes", () => {
     expect(set.box.messages).toEqual([]);
   });
 
-  it("rejected: no attempt was sent", async () => {
+  it("rejected: check returns `without_attempt`", async () => {
     const set = withOutcome("rejected");
     const { authentication_uuid } = await set.create({ phone_number: number });
     expect((await set.check(authentication_uuid, "424242")).status).toBe("without_attempt");
   });
 
-  it("slow: the answer comes after `sendTimeout`, and the code works", async () => {
+  it("slow: create returns after `sendTimeout`, and the code works", async () => {
     const set = withOutcome("slow");
     const creating = set.create({ phone_number: number });
     await new Promise((resolve) => setImmediate(resolve));
@@ -181,7 +181,7 @@ describe("testNumbers with fixed codes and outcomes", () => {
     expect((await set.check((await creating).authentication_uuid, "424242")).status).toBe("valid");
   });
 
-  it("undeliverable: told to the callback after submitted, while the code works", async () => {
+  it("undeliverable: reported by callback after `submitted`, and the code still works", async () => {
     const posts: string[] = [];
     const set = setUp({
       testNumbers: [{ number, code: "424242", outcome: "undeliverable" }],

@@ -6,7 +6,7 @@ const off = { mode: "off" as const };
 const kept = (change: Partial<typeof defaultSpamPolicy>) =>
   originOf("192.0.2.7", {}, { pot: false, safe: false, grows: false }, { ...defaultSpamPolicy, ...change }, (text) => `hash of ${text}`);
 
-test("of an address only what a rule reads is kept", () => {
+test("only what a rule reads of an address is stored", () => {
   const address = { ...defaultSpamPolicy.address, ...off };
   const strangeNetwork = { ...defaultSpamPolicy.strangeNetwork, ...off };
   expect(Object.keys(kept({}) ?? {})).toEqual(["a", "w"]);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { defaultPolicy, milliseconds, withOverride } from "../../src/domain/policy.js";
 
-it("what is `undefined` in an override is not changed, in the limits neither", () => {
+it("`undefined` in an override, also in its limits, changes nothing", () => {
   const perIp = [{ limit: 1, window: 60 }];
   expect(withOverride(defaultPolicy, { lifetime: undefined, limits: undefined })).toEqual(defaultPolicy);
   expect(withOverride(defaultPolicy, { checks: 1, limits: { perIp, perNumber: undefined } })).toEqual({

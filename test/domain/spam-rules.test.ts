@@ -7,7 +7,7 @@ import { measured } from "../../src/domain/quota.js";
 import { defaultSpamPolicy, type SpamPolicy } from "../../src/domain/spam-policy.js";
 import { creditClaims, exemptedBy, noExemptions, raisedAlarm, type SpamCharge, spamCharges, uncountClaims } from "../../src/domain/spam-rules.js";
 
-/** A time at which a part of every sum has just begun, so that what follows within minutes is exact. */
+/** A time at which a part of every sum begins, so that counts are exact within the next minutes. */
 const start = Date.UTC(2026, 2, 1, 12);
 const mask = (text: string) => `<${text}>`;
 
@@ -48,12 +48,12 @@ function cells(policy: SpamPolicy) {
 
 const ranged = { ...quiet, range: defaultSpamPolicy.range };
 
-/** Who does what, in one range of 10,000: a new user sends, one who has sent verifies, or sends again. */
+/** Steps in one range of 10,000: a new user sends, or one who has sent verifies or sends again. */
 type Step = "send" | "verify" | "again";
 const steps = fc.array(fc.constantFrom<Step>("send", "send", "verify", "again"), { maxLength: 60 });
 
-describe("a cell refuses a message when open ≥ seed + k × verified (properties)", () => {
-  it("whatever people do, a message goes exactly if open < 5 + 2 × verified, and never more are open than that", async () => {
+describe("a cell blocks a message when open ≥ seed + k × verified (properties)", () => {
+  it("after any steps, a message is sent exactly if open < 5 + 2 × verified, and open never exceeds that", async () => {
     await fc.assert(
       fc.asyncProperty(steps, async (list) => {
         const { send, verify } = cells(ranged);
@@ -83,7 +83,7 @@ describe("a cell refuses a message when open ≥ seed + k × verified (propertie
     );
   });
 
-  it("people of whom at least every third verifies before the next ones come are never refused, however many they are", async () => {
+  it("users are never blocked if at least every third verifies before the next ones send", async () => {
     await fc.assert(
       fc.asyncProperty(fc.array(fc.constantFrom(1, 2, 3), { maxLength: 40 }), async (groups) => {
         const { send, verify } = cells(ranged);
@@ -98,7 +98,7 @@ describe("a cell refuses a message when open ≥ seed + k × verified (propertie
     );
   });
 
-  it("refusals fill nothing: after any number of them the same messages go as without", async () => {
+  it("blocked messages add nothing: after any number of them, the same messages are sent", async () => {
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 0, max: 30 }), async (refusals) => {
         const { send, verify } = cells(ranged);
@@ -113,7 +113,7 @@ describe("a cell refuses a message when open ≥ seed + k × verified (propertie
     );
   });
 
-  it("cells are kept apart: what one range, country or address is full of refuses nobody elsewhere", async () => {
+  it("a full range, country or address does not affect others", async () => {
     const policy = { ...quiet, range: defaultSpamPolicy.range, country: defaultSpamPolicy.country, address: defaultSpamPolicy.address };
     await fc.assert(
       fc.asyncProperty(fc.integer({ min: 10, max: 99 }), fc.integer({ min: 10, max: 99 }), async (one, other) => {
@@ -128,7 +128,7 @@ describe("a cell refuses a message when open ≥ seed + k × verified (propertie
 });
 
 describe("one sum, one limit (docs/contract.md#balance)", () => {
-  it("a number earns once in 24 h; its own messages are always taken out", async () => {
+  it("a number earns credit once in 24 h; its own messages are always subtracted", async () => {
     const { send, verify } = cells(ranged);
     const number = "+33612000001";
     for (const expected of [true, false, false]) {
@@ -141,7 +141,7 @@ describe("one sum, one limit (docs/contract.md#balance)", () => {
     expect(await verify(number, 0, start + 24 * 3_600_000 + 2), "a day later").toBe(true);
   });
 
-  it("parts are summed whole: what was sent counts for 24 to 36 hours", async () => {
+  it("parts count in full: a message counts for 24 to 36 hours", async () => {
     for (const [after, refuses] of [
       [23.9, true],
       [36.1, false],
@@ -163,7 +163,7 @@ describe("one sum, one limit (docs/contract.md#balance)", () => {
     expect(out, "five, and five that were saved up").toBe(10);
   });
 
-  it("what is taken out of the cells of a number is what its messages had put there", () => {
+  it("a number's cells lose exactly what its messages added", () => {
     const subject = { customer: "c", number: "+33612345678", country: "FR", origin: { a: "x", p: 1 as const } };
     const moment = { now: start, skew: 0 };
     const put = spamCharges(subject, defaultSpamPolicy, [], noExemptions, [], moment, mask).map(({ claim }) =>
@@ -174,7 +174,7 @@ describe("one sum, one limit (docs/contract.md#balance)", () => {
   });
 });
 
-describe("a second look (docs/contract.md#second-look)", () => {
+describe("a second check (docs/contract.md#second-look)", () => {
   const now = start;
   const at = (days: number) => (now - days * 86_400_000).toString(36);
 
@@ -207,7 +207,7 @@ describe("a second look (docs/contract.md#second-look)", () => {
 });
 
 describe("a country's alarm (docs/contract.md#spam-strange-network)", () => {
-  it("is on while open + refused within the hour > 20 + 2 × the week's usual open share × verified", () => {
+  it("is on while open + blocked within the hour > 20 + 2 × the week's usual open share × verified", () => {
     const raised = (open: number, refused: number, verified: number, week: { open: number; verified: number }) =>
       raisedAlarm({ hour: { open, refused, verified }, week: { ...week, refused: 0 } }, defaultSpamPolicy.strangeNetwork);
     expect(raised(20, 0, 0, { open: 0, verified: 0 })).toBeUndefined();

@@ -9,7 +9,7 @@ import { parsePrice, spendCharges, spendCorrection, unpricedRefusal } from "../.
 const lengths = { hour: 3_600_000, day: 86_400_000 };
 const start = Date.parse("2026-03-01T12:03:07.000Z");
 
-/** A customer's money in a store; `spend` answers what refused, or `undefined`. */
+/** A customer's spending in a store; `spend` returns the ceiling that blocks, or `undefined`. */
 function purse(ceilings: readonly SpendCeiling[], skew = 0) {
   const store = memoryStore({ name: randomUUID() });
   const customer = randomUUID();
@@ -30,12 +30,12 @@ const someSteps = (longest: number) =>
     return list.map(({ wait, price }) => ({ at: (at += wait), price }));
   });
 
-describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s price', () => {
+describe('spend ceiling: `{ amount, per: "hour" or "day" }` over the route\'s price', () => {
   for (const per of ["hour", "day"] as const) {
     const length = lengths[per];
     const five = [{ amount: 5, per }];
 
-    it(`per ${per}: holds in every window of its length, and refuses at most a twelfth longer (property)`, async () => {
+    it(`per ${per}: holds in every window of its length, and blocks at most a twelfth longer (property)`, async () => {
       await fc.assert(
         fc.asyncProperty(someSteps(length / 3), async (steps) => {
           const { spend } = purse(five);
@@ -50,7 +50,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
       );
     });
 
-    it(`per ${per}: what is given back counts no more, in whatever order it comes back (property)`, async () => {
+    it(`per ${per}: what is given back no longer counts, in whatever order (property)`, async () => {
       await fc.assert(
         fc.asyncProperty(someSteps(Math.floor(length / 700)), fc.array(fc.nat(1000), { minLength: 60, maxLength: 60 }), async (steps, order) => {
           const total = steps.reduce((sum, { price }) => sum + price, 0) + 1;
@@ -67,7 +67,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
     });
   }
 
-  it("hour and day hold side by side, each named where it refuses, with what it would come to", async () => {
+  it("ceilings per hour and per day apply in parallel; the one that blocks is named, with the sum that would exceed it", async () => {
     const ceilings: SpendCeiling[] = [
       { amount: 1, per: "hour" },
       { amount: 3, per: "day" },
@@ -87,7 +87,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
     expect(passed).toBe(100);
   });
 
-  it("a price counts as no less than it is, an amount as no more; what costs nothing needs no room", async () => {
+  it("a price is rounded up and an amount down, in millionths; what costs nothing is never blocked", async () => {
     expect(await purse([{ amount: 4e-7, per: "hour" }]).spend(4e-7, start)).toBeDefined();
     expect(await purse([{ amount: 0.3, per: "hour" }]).spend(0.1 + 0.2, start)).toBeUndefined();
     const full = purse([{ amount: 1, per: "hour" }]);
@@ -104,7 +104,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
     expect(await spend(5, start)).toBeUndefined();
   });
 
-  it("clocks that are off: windows reach back twice the skew", async () => {
+  it("windows reach back by twice the clock skew", async () => {
     const skew = 60_000;
     const reach = lengths.hour + 2 * skew;
     const width = Math.ceil(reach / 12);
@@ -115,7 +115,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
     expect(await late.spend(1, end)).toBeUndefined();
   });
 
-  it("without a price nothing passes a ceiling, whatever is left; without a ceiling nothing is asked", () => {
+  it("a message without a price is blocked if there is a ceiling, and only then", () => {
     const refusal = { at: start, rule: "spend 5/hour", mode: "enforce", threshold: 5, reason: "the sender gave no price" };
     expect(unpricedRefusal(undefined, [{ amount: 5, per: "hour" }], start)).toEqual(refusal);
     expect(unpricedRefusal(undefined, [], start)).toBeUndefined();
@@ -123,7 +123,7 @@ describe('spend ceiling | `{ amount, per: "hour" or "day" }` over the route\'s p
     expect(spendCharges("c", "free", [{ amount: 5, per: "hour" }], { now: start, skew: 0 })).toEqual([]);
   });
 
-  it("a price is a number from 0 to a thousand million, or none", () => {
+  it("a price is a number from 0 to a thousand million; anything else counts as none", () => {
     expect([0, 0.05, 1e9].map(parsePrice)).toEqual([0, 0.05, 1e9]);
     expect([-1, Number.NaN, Number.POSITIVE_INFINITY, 1e10, "1", null, undefined].map(parsePrice)).toEqual(Array(7).fill(undefined));
   });

@@ -7,7 +7,7 @@ import { codePoint } from "../support/code-point.js";
 
 const french = { ok: true, phone_number: "+33612345678", country_code: "FR" };
 
-describe("what people type", () => {
+describe("accepted spellings", () => {
   test.each([
     ["06 12 34 56 78", "FR"],
     ["06.12.34.56.78", "FR"],
@@ -71,7 +71,7 @@ describe("what people type", () => {
     expect(parsePhoneNumber("+800 1234 5678")).toEqual({ ok: true, phone_number: "+80012345678" });
   });
 
-  it('with phoneValidation "possible", numbers of a length that the country has', () => {
+  it('with phoneValidation "possible", a length that the country has is enough', () => {
     expect(parsePhoneNumber("+1 555 555 0100")).toEqual({ ok: false, reason: "invalid" });
     expect(parsePhoneNumber("+1 555 555 0100", { phoneValidation: "possible" })).toMatchObject({ ok: true, phone_number: "+15555550100" });
     expect(parsePhoneNumber("+33 (0)6 12 34 56 78", { phoneValidation: "possible" })).toEqual(french);
@@ -79,7 +79,7 @@ describe("what people type", () => {
   });
 });
 
-describe("why what was typed is no number", () => {
+describe("reasons why an input is rejected", () => {
   test.each([
     ["", undefined, "not_a_number"],
     ["   ", undefined, "not_a_number"],
@@ -109,15 +109,15 @@ describe("why what was typed is no number", () => {
     expect(parsePhoneNumber(input, { country })).toEqual({ ok: false, reason });
   });
 
-  test.each([undefined, null, 612345678, {}, []])("%j, which is no string: not_a_number", (input) => {
+  test.each([undefined, null, 612345678, {}, []])("%j, which is not a string: not_a_number", (input) => {
     expect(parsePhoneNumber(input as unknown as string, { country: "FR" })).toEqual({ ok: false, reason: "not_a_number" });
   });
 });
 
-/** Google's own port of libphonenumber: another's parser over another's copy of the metadata. */
+/** Google's own port of libphonenumber: an independent parser with its own copy of the metadata. */
 const google = PhoneNumberUtil.getInstance();
 
-/** Where the two have the plan of different months, by the beginnings of numbers: see numbering-plan.test.ts. */
+/** Beginnings of numbers for which the two have metadata of different months: see numbering-plan.test.ts. */
 const knownToDiffer = ["+2298", "+267", "+26313", "+290", "+49800"];
 
 const formOf = (parsed: Parsed, form: keyof typeof PhoneNumberFormat) => google.format(parsed, PhoneNumberFormat[form]);
@@ -138,18 +138,18 @@ const examples: readonly Example[] = google.getSupportedRegions().flatMap((regio
   }),
 );
 
-/** The zeros of scripts whose digits people type. */
+/** The zeros of scripts in which people enter digits. */
 const zeros = ["0", "０", "٠", "۰", "०", "০", "๐", "𝟎"].map((zero) => zero.codePointAt(0) as number);
 const inScript = (text: string, zero: number) => text.replace(/\d/g, (digit) => String.fromCodePoint(zero + Number(digit)));
 const gaps = ["", " ", "  ", "-", ".", "/", "\u00a0", "\u2011", "–", "－", " (", ") "];
 
-/** The form with other things between its groups of digits. */
+/** `text` with other separators between its groups of digits. */
 const regrouped = (text: string, choices: readonly number[]) => {
   let at = 0;
   return text.replace(/(?<=\d)[^\d+]+(?=\d)/g, () => gaps[(choices[at++ % choices.length] ?? 0) % gaps.length] as string);
 };
 
-/** What Google's port makes of a number. */
+/** The result of Google's port for a number. */
 function theirs(number: string): string {
   try {
     const parsed = google.parse(number);
@@ -159,10 +159,10 @@ function theirs(number: string): string {
   }
 }
 
-/** The same numbers each time: the two have their plans of different months, and where they differ is looked at in numbering-plan.test.ts. */
+/** The same numbers in each run: numbering-plan.test.ts checks where the metadata of the two differ. */
 const seed = 1;
 
-describe("beside Google's own port", () => {
+describe("compared with Google's own port", () => {
   const example = fc.constantFrom(...examples);
   const disguise = fc.record({
     zero: fc.constantFrom(...zeros),
@@ -170,7 +170,7 @@ describe("beside Google's own port", () => {
     around: fc.constantFrom("", " ", "\t", "\u200e"),
   });
 
-  it("numbers of every country and kind, in every form in which Google writes them, whatever stands between their digits", () => {
+  it("accepts numbers of every country and type, in every format of Google's, with any separators", () => {
     const countries = new Set<string>();
     fc.assert(
       fc.property(
@@ -180,7 +180,7 @@ describe("beside Google's own port", () => {
         ({ region, parsed, number }, form, { zero, choices, around }) => {
           const written = formOf(parsed, form);
           const typed = form === "RFC3966" ? written : `${around}${inScript(regrouped(written, choices), zero)}${around}`;
-          // A national form of some islands is that of another country with the same code; Google tells which number it is.
+          // The national form of some islands means a number of another country with the same code; Google decides.
           const expected = form === "NATIONAL" ? formOf(google.parse(written, region), "E164") : number;
           countries.add(region);
           expect(parsePhoneNumber(typed, form === "NATIONAL" ? { country: region } : {}), `${typed} in ${region}`).toMatchObject({
@@ -194,7 +194,7 @@ describe("beside Google's own port", () => {
     expect(countries.size).toBeGreaterThan(200);
   });
 
-  it("a trunk zero after the country code, in brackets, is dropped wherever the country dials one", () => {
+  it("drops a trunk zero in brackets after the country code in every country that dials one", () => {
     const dialled = examples.filter(({ parsed, number }) => {
       const [, national = ""] = /^\+\d+ (.*)$/.exec(formOf(parsed, "INTERNATIONAL")) ?? [];
       return formOf(parsed, "NATIONAL").replace(/\D/g, "") === `0${national.replace(/\D/g, "")}` && number !== "";
@@ -208,7 +208,7 @@ describe("beside Google's own port", () => {
     }
   });
 
-  it("numbers like those of the plans, valid or not: what it takes, Google takes, and the other way round", () => {
+  it("accepts and rejects the same numbers as Google's, among numbers similar to valid ones", () => {
     let refused = 0;
     fc.assert(
       fc.property(
@@ -228,7 +228,7 @@ describe("beside Google's own port", () => {
     expect(refused).toBeGreaterThan(500);
   });
 
-  it("any string: it never throws, and what it answers is taken by create as it stands", () => {
+  it("never throws for any string, and create accepts the numbers that it returns", () => {
     const rules = { validation: "valid", testNumbers: new Map(), ambiguousLineType: "Unknown" } as const;
     const alphabet = fc.constantFrom(..."0123456789+-. ()/;=%tel:x０＋（）٠", "\u202a", "\ud800", "😀");
     const any = fc.oneof(
