@@ -13,13 +13,13 @@ const { key, digest } = generateApiKey();
 const clock = fixedClock();
 let reported: string[] = [];
 
-/** Accounts of a source that answers every question alike. */
+/** Accounts of a source that returns the same for every query. */
 function accountsOf(answer: () => unknown) {
   const outage = { on: false, failures: 0, failed: ({ err }: Readonly<Record<string, unknown>>) => void reported.push((err as Error).message), worked() {} };
   return createAccounts({ findByKeyDigest: answer as never, find: answer as never }, settings, clock, outage);
 }
 
-/** What the source's answer comes to, by key, by UUID and where secrets are asked for: a fault's code, or the result. */
+/** The outcome by key, by UUID and for webhook secrets: an error's code, or the result. */
 async function outcomes(answer: () => unknown) {
   const accounts = accountsOf(answer);
   const asked = [() => accounts.byKey(key), () => accounts.byUuid(uuid), () => accounts.webhookSecrets(uuid)];
@@ -28,19 +28,19 @@ async function outcomes(answer: () => unknown) {
 
 beforeEach(() => void (reported = []));
 
-describe("what a customer source may answer", () => {
+describe("results of a customer source", () => {
   it.each([
     ["undefined", () => undefined],
     ["null", () => null],
     ["a promise of null", async () => null],
     // biome-ignore lint/suspicious/noThenProperty: a thenable is what the row is about.
     ["a thenable of null that is no Promise", () => ({ then: (resolve: (value: null) => void) => resolve(null) })],
-  ])("%s: there is no such customer, and nothing is reported", async (_what, answer) => {
+  ])("%s: the customer is unknown, and nothing is reported", async (_what, answer) => {
     expect(await outcomes(answer)).toEqual(["forbidden", "account_invalid", [expect.stringMatching(/^whsec_/)]]);
     expect(reported).toEqual([]);
   });
 
-  it("a customer, with `null` or `undefined` where it has nothing of its own, and more fields than are asked for", async () => {
+  it("a customer may have `null` or `undefined` in optional fields, and unknown fields", async () => {
     const account = { customer: uuid, policy: defaultPolicy };
     const derived = [expect.stringMatching(/^whsec_/)];
     expect(await outcomes(() => ({ customer_uuid: uuid.toUpperCase(), policy: null, webhookSecrets: null, plan: "gold" }))).toEqual([
@@ -53,7 +53,7 @@ describe("what a customer source may answer", () => {
     expect((await outcomes(() => ({ customer_uuid: uuid, webhookSecrets: own })))[2]).toEqual(own);
   });
 
-  it("a thenable that is no Promise is held to the deadline too", async () => {
+  it("the deadline applies to a thenable that is not a Promise too", async () => {
     // biome-ignore lint/suspicious/noThenProperty: a thenable is what the row is about.
     const asked = outcomes(() => ({ then: () => undefined }));
     clock.advance(settings.storeTimeout);
@@ -67,7 +67,7 @@ describe("what a customer source may answer", () => {
     ["a list", [], "customer must be { customer_uuid"],
     ["no UUID", { customer_uuid: 5 }, "customer.customer_uuid must be a UUID"],
     ["no secrets", { customer_uuid: uuid, webhookSecrets: ["x"] }, "customer.webhookSecrets.0 must be whsec_"],
-  ])("%s is no customer: 503, reported", async (_what, answer, report) => {
+  ])("an invalid customer (%s) is reported and gives 503", async (_what, answer, report) => {
     expect(await outcomes(() => answer)).toEqual(["unavailable", "unavailable", "unavailable"]);
     expect(reported).toHaveLength(3);
     for (const line of reported) expect(line).toContain(report);
@@ -78,20 +78,20 @@ describe("what a customer source may answer", () => {
     ["a field that is none", { check: 1 }, "policy.check is not an option"],
     ["a field out of bounds", { limits: { perIp: [{ limit: 0, window: 1 }] } }, "policy.limits.perIp.0.limit must be 1 or more"],
     ["one that breaks the guess budget", { codeLength: 4 }, "the guess budget is broken"],
-  ])("a policy that is %s: 503 where the policy counts, reported", async (_what, policy, report) => {
+  ])("an invalid policy (%s) is reported and gives 503 where the policy is needed", async (_what, policy, report) => {
     const [byKey, byUuid, secrets] = await outcomes(() => ({ customer_uuid: uuid, policy }));
     expect([byKey, byUuid, secrets]).toEqual(["unavailable", "unavailable", [expect.stringMatching(/^whsec_/)]]);
     expect(reported).toHaveLength(2);
     for (const line of reported) expect(line).toContain(report);
   });
 
-  it("another customer than the one asked for: 503, reported", async () => {
+  it("a customer other than the requested one is reported and gives 503", async () => {
     const other = "00000000-0000-0000-0000-000000000001";
     expect(await outcomes(() => ({ customer_uuid: other }))).toEqual([{ customer: other, policy: defaultPolicy }, "unavailable", "unavailable"]);
     expect(reported).toEqual(Array(2).fill("the customer source was asked for one customer and returned another"));
   });
 
-  it("a policy is judged once, as long as the source answers the same object", async () => {
+  it("a policy is checked once as long as the source returns the same object", async () => {
     const policy = { checks: 2 };
     const accounts = accountsOf(() => ({ customer_uuid: uuid, policy }));
     const [one, two] = [await accounts.byKey(key), await accounts.byUuid(uuid)];
@@ -112,7 +112,7 @@ describe("a key without its underscore (docs/contract.md#api-keys)", () => {
     await expect(accounts([generateApiKey().key]).byKey(bare)).rejects.toThrow("no valid API key");
   });
 
-  it("with another checksum, or of another form, is not read as one", async () => {
+  it("is not recognized if its checksum is wrong or its form differs", async () => {
     const wrong = bare.slice(0, -1) + (bare.endsWith("0") ? "1" : "0");
     const own = [`pp${"k".repeat(49)}`, `pp${"k".repeat(48)}`, `PP${bare.slice(2)}`];
     for (const one of [wrong, ...own]) await expect(accounts([key]).byKey(one)).rejects.toThrow("no valid API key");

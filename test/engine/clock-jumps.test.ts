@@ -9,13 +9,13 @@ import { setUp, start } from "../support/verifier.js";
 
 const day = 86_400_000;
 
-/** Answers after some microtasks, as what is in memory does. */
+/** Resolves after some microtasks, as in-memory work does. */
 async function soon<T>(value: T): Promise<T> {
   await steps(20);
   return value;
 }
 
-/** A memory store whose every answer takes some microtasks; `hangs`: the method that never answers. */
+/** A memory store whose methods take some microtasks; the method `hangs` never resolves. */
 function slowStore(hangs?: keyof Store): Store {
   return new Proxy(memoryStore({ name: randomUUID() }), {
     get(target, name) {
@@ -26,19 +26,19 @@ function slowStore(hangs?: keyof Store): Store {
   });
 }
 
-/** Lets so many microtasks pass. */
+/** Lets `many` microtasks pass. */
 async function steps(many: number): Promise<void> {
   for (let step = 0; step < many; step++) await Promise.resolve();
 }
 
-/** Into how much of the work the clock jumps: each of these once. */
+/** After how many microtasks of the work the clock jumps: one test for each. */
 const jumpsAt = Array.from({ length: 50 }, (_, at) => at * 3);
 
-/** One that takes messages into memory. */
+/** A sender that accepts every message after some microtasks. */
 const taking: SmsSender = { send: async () => soon({ outcome: "accepted" }) };
 
-describe("a jump of the clock is no outage: what has answered by then is not late", () => {
-  it("the worker's looks for callbacks that fall due in it log nothing", async () => {
+describe("a jump of the clock is not an outage: calls that have returned by then are not late", () => {
+  it("polls of the worker that become due in it log nothing", async () => {
     const set = setUp({ callbacks: { worker: true }, statistics: {} });
     await set.create();
     set.clock.advance(600_001);
@@ -47,7 +47,7 @@ describe("a jump of the clock is no outage: what has answered by then is not lat
     expect(set.log.lines).toEqual([]);
   });
 
-  it.each(jumpsAt)("a request that reads, writes and sends in it is answered, and no part is told to have failed: after %s steps of it", async (at) => {
+  it.each(jumpsAt)("create and retry succeed during a jump, and no failure is logged: after %s steps", async (at) => {
     const clock = fixedClock(start);
     for (const sender of [taking, router({ clock, routes: [{ name: "one", sender: taking }] })]) {
       const set = setUp({ clock, store: slowStore(), sender });
@@ -63,7 +63,7 @@ describe("a jump of the clock is no outage: what has answered by then is not lat
     }
   });
 
-  it("one of several calls of one request that it passed over has what the first had left", async () => {
+  it("a retry with several store calls succeeds if a jump beyond the deadline comes during each of them", async () => {
     const set = setUp({ store: slowStore() });
     const { authentication_uuid } = await set.create();
     set.clock.advance(30_000);
@@ -76,7 +76,7 @@ describe("a jump of the clock is no outage: what has answered by then is not lat
     expect(set.log.lines).toEqual([]);
   });
 
-  it("a lookup that is answered in it counts, by a chain too", async () => {
+  it("a lookup that returns during a jump counts, through a chain too", async () => {
     const clock = fixedClock(start);
     const knows: LookupProvider = { lookup: async () => soon({ carrier: "Free Mobile", line_type: "Mobile" as const }) };
     for (const lookup of [knows, lookupChain([knows], { clock })]) {
@@ -89,10 +89,10 @@ describe("a jump of the clock is no outage: what has answered by then is not lat
     }
   });
 
-  it("a store that hangs is late all the same, and told once", async () => {
+  it("a store that hangs still times out, and is logged once", async () => {
     const set = setUp({ store: slowStore("commit") });
     const creating = set.create();
-    // What is known of the country is asked first.
+    // The state of the country is read first.
     await new Promise((resolve) => setImmediate(resolve));
     set.clock.advance(2_000);
     await expect(creating).rejects.toMatchObject({ code: "unavailable" });

@@ -2,12 +2,12 @@ import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
 import { systemClock, wholeMilliseconds } from "../../src/core/clocks.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 
-describe("the system's clock waits as long as it is asked to (docs/contract.md#clock)", () => {
+describe("the system clock supports any length of wait (docs/contract.md#clock)", () => {
   const thirtyDays = 30 * 86_400_000;
   beforeEach(() => void vi.useFakeTimers());
   afterEach(() => void vi.useRealTimers());
 
-  it("in the background, also beyond the 24.8 days that a timer holds", () => {
+  it("in the background, even beyond the 24.8 days of one timer", () => {
     const run = vi.fn();
     systemClock().after(thirtyDays, run, "background");
     vi.advanceTimersByTime(thirtyDays - 1);
@@ -18,7 +18,7 @@ describe("the system's clock waits as long as it is asked to (docs/contract.md#c
     expect(run).toHaveBeenCalledTimes(1);
   });
 
-  it("and such a wait can be called off in its last leg", () => {
+  it("such a wait can be canceled during its last timer", () => {
     const run = vi.fn();
     const callOff = systemClock().after(thirtyDays, run, "background");
     vi.advanceTimersByTime(thirtyDays - 1);
@@ -30,7 +30,7 @@ describe("the system's clock waits as long as it is asked to (docs/contract.md#c
 });
 
 describe("a clock with fractions of a millisecond (docs/contract.md#clock)", () => {
-  it("tells whole ones, before 1970 too, and waits as the clock itself does", () => {
+  it("returns whole milliseconds, before 1970 too, and waits as the clock itself does", () => {
     const clock = fixedClock(1_000.75);
     const whole = wholeMilliseconds(clock);
     const ran: string[] = [];

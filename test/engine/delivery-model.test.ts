@@ -20,14 +20,14 @@ interface Delivery {
   confirmed: boolean;
 }
 
-/** The deliveries to one number, in the plainest way: lists of what happened, and the rows of docs/contract.md over them. */
+/** A simple model of the deliveries to one number: lists of what happened, and the rules of docs/contract.md. */
 class Model {
   readonly deliveries: Delivery[] = [];
   codes = 100_000;
 
   constructor(public now: number) {}
 
-  /** The one that is still stored: for a day after its code has expired. */
+  /** The latest delivery, while it is stored: for a day after its code has expired. */
   get latest() {
     const latest = this.deliveries.at(-1);
     return latest === undefined || this.now >= (latest.sends.at(-1)?.at ?? 0) + 300_000 + 86_400_000 ? undefined : latest;
@@ -96,7 +96,7 @@ class Wait implements Step {
 
 class Deliver implements Step {
   constructor(
-    /** A new code, or that of the message so many back. */
+    /** 0: a new code; otherwise that of the message so many back. */
     readonly back: number,
     readonly key: string | undefined,
     readonly outcome: Outcome,
@@ -147,7 +147,7 @@ class Confirm implements Step {
 }
 
 describe("deliveries against their model", () => {
-  it("any sequence of waits, messages and confirmations returns what the rows of docs/contract.md say", async () => {
+  it("any sequence of waits, messages and confirmations returns what the model predicts", async () => {
     const outcomes = fc.constantFrom<Outcome>("accepted", "accepted", "rejected", "unknown");
     const keys = fc.constantFrom(undefined, undefined, "one", "two");
     const steps = [

@@ -42,13 +42,13 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
     else expect(got).toEqual(Array.isArray(answer) || typeof answer === "boolean" ? answer : expect.objectContaining(answer as object));
   });
 
-  test.each(calls)("%s with customers, and none named: bad_request that says so", async (_name, call) => {
+  test.each(calls)("%s without customer_uuid is bad_request if the verifier has customers", async (_name, call) => {
     const { verifier, customer } = setUp({ statistics: {} });
     expect(await outcome(call(verifier))).toMatchObject({ code: "bad_request", message: expect.stringContaining("customer_uuid is required") });
     expect(await errorCode(call(verifier, { customer_uuid: customer }))).not.toBe("bad_request");
   });
 
-  it("has one customer, of a UUID that stays: what it began goes on under a verifier that has it in its list", async () => {
+  it("has one customer with a fixed UUID: its authentications continue under a verifier that lists it", async () => {
     const { verifier, store, clock, box } = setUp({ customers: undefined });
     const { authentication_uuid } = await verifier.createAuthentication({ phone_number });
     expect(box.messages[0]?.customer_uuid).toBe(implicit);
@@ -58,7 +58,7 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
     expect((await verifier.createAuthentication({ customer_uuid: implicit, phone_number })).status).toBe("pending");
   });
 
-  it("is under `policy`, and nothing else", async () => {
+  it("applies `policy` to it", async () => {
     const { verifier } = setUp({ customers: undefined, policy: onePerTenMinutes });
     expect((await verifier.createAuthentication({ phone_number })).status).toBe("pending");
     expect((await verifier.createAuthentication({ phone_number })).status).toBe("rate_limited");
@@ -71,13 +71,13 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
     ["next", nextHandlers],
     ["node", nodeHandler],
   ];
-  test.each(mounts)("%s: /v1 is a fault at mount that says the fix; receipts and metrics are mounted", (_name, mount) => {
+  test.each(mounts)("%s: mounting /v1 throws an error with the fix; receipts and metrics can be mounted", (_name, mount) => {
     const { verifier } = setUp({ customers: undefined });
     expect(() => mount(verifier)).toThrow(/option customers.*verifier\.createAuthentication/);
     for (const handler of [verifier.receipts, verifier.metricsHandler, setUp().verifier]) expect(mount(handler)).toBeDefined();
   });
 
-  it("a host that calls `handle` by itself gets 500, and the log says the fix", async () => {
+  it("a direct call of `handle` gives 500, and the log has the fix", async () => {
     const { http, log } = setUp({ customers: undefined });
     expect(await http("POST", "/v1/authentication", { customer_uuid: implicit, phone_number })).toMatchObject({
       status: 500,
@@ -86,12 +86,12 @@ describe("a verifier without customers (docs/contract.md#implicit-customer)", ()
     expect(log.lines.map(({ fields }) => String(fields["err"])).join()).toContain("option customers");
   });
 
-  it("diagnose has nothing to say of its customers", async () => {
+  it("diagnose reports nothing about customers", async () => {
     const { verifier } = setUp({ customers: undefined });
     expect((await verifier.diagnose()).filter(({ about }) => about === "customers")).toEqual([]);
   });
 
-  it("what direct calls take is what is parsed, but for the customer", () => {
+  it("the types of direct calls are those of the parsed requests, with customer_uuid optional", () => {
     type Named<T> = Readonly<Omit<T, "customer_uuid"> & { customer_uuid?: string | undefined }>;
     type Flat<T> = { [K in keyof T]: T[K] };
     expectTypeOf<Flat<CreateAuthenticationRequest>>().toEqualTypeOf<Flat<Named<CreateBody>>>();

@@ -11,7 +11,7 @@ const on = { numbers: [number] };
 const blocked = { block: { kind: "number", entry: "+33612****78" }, safe: false };
 const free = { safe: false };
 
-/** A source whose answers come when the test gives them. */
+/** A source that returns when the test decides. */
 function slowSource() {
   const waiting: { answer(list: unknown): void; fail(error: Error): void }[] = [];
   const source = () => new Promise<List>((answer, fail) => waiting.push({ answer: answer as (list: unknown) => void, fail }));
@@ -24,21 +24,21 @@ function setUp(lists: { block?: ListSource; safe?: ListSource; refresh?: number 
   const background: Promise<unknown>[] = [];
   const settings = readOptions({ ...neededOptions, lists });
   const { judge } = createLists({ settings, clock, logger: log, inBackground: (work) => void background.push(work) });
-  /** What is under way beside the requests is over, but for what the test holds back. */
+  /** Waits until background work has ended, except for what the test holds back. */
   const settle = () => new Promise((resolve) => setTimeout(resolve));
   return { clock, log, background, settle, judge: (more: object = {}) => judge({ number, ...more }) };
 }
 
-describe("lists that are given", () => {
-  it("are judged by at once", async () => {
+describe("static lists", () => {
+  it("apply at once", async () => {
     expect(await setUp({ block: on }).judge()).toEqual(blocked);
     expect(await setUp({ safe: { devices: ["d-1"] } }).judge({ deviceId: "d-1" })).toEqual({ safe: true });
     expect(await setUp({}).judge()).toEqual(free);
   });
 });
 
-describe("lists that are asked for", () => {
-  it("nobody is asked before the first question", async () => {
+describe("lists from a function", () => {
+  it("the function is not called before the first query", async () => {
     let asked = 0;
     const { judge } = setUp({ block: () => ({ ...on, devices: [`${asked++}`] }) });
     expect(asked).toBe(0);
@@ -46,7 +46,7 @@ describe("lists that are asked for", () => {
     expect(asked).toBe(1);
   });
 
-  it("the very first questions wait for the list, and it is asked for once", async () => {
+  it("the first queries wait for the list, which is loaded once", async () => {
     const { source, waiting } = slowSource();
     const { judge, background } = setUp({ block: source, safe: { numbers: ["+33*"] } });
     const words = [judge(), judge()];
@@ -57,7 +57,7 @@ describe("lists that are asked for", () => {
     expect(background).toHaveLength(1);
   });
 
-  it("the list is asked for anew after 30 s, beside a request that goes by what is known", async () => {
+  it("the list is loaded again after 30 s in the background; requests use the last one until then", async () => {
     const { source, waiting } = slowSource();
     const { judge, clock, settle, background } = setUp({ block: source });
     const first = judge();
@@ -78,7 +78,7 @@ describe("lists that are asked for", () => {
     expect(waiting).toHaveLength(2);
   });
 
-  it("refresh says how often, and a clock that goes back does not stop it", async () => {
+  it("refresh sets how often, and a clock that goes back does not stop it", async () => {
     let asked = 0;
     const { judge, clock, settle } = setUp({ safe: () => void asked++ as never, refresh: 5 });
     for (const step of [0, 5000, 4999, 1, -20_000, 4999, 1]) {
@@ -89,7 +89,7 @@ describe("lists that are asked for", () => {
     expect(asked).toBe(5);
   });
 
-  it("what answers the very same object is not read again", async () => {
+  it("a list is not read again if the function returns the same object", async () => {
     let read = 0;
     const list = {
       get numbers() {
@@ -106,7 +106,7 @@ describe("lists that are asked for", () => {
     expect(read).toBe(1);
   });
 
-  it("a long list is read in slices, between which the process does other things", async () => {
+  it("a long list is read in slices, so that the process can do other work", async () => {
     const numbers = Array.from({ length: 5000 }, (_, at) => `+33${600_000_000 + at}`);
     const { judge } = setUp({ block: () => ({ numbers: [...numbers, number] }) });
     let others = 0;
@@ -118,8 +118,8 @@ describe("lists that are asked for", () => {
   });
 });
 
-describe("lists that cannot be had", () => {
-  it("the first load is waited for until storeTimeout; then the block list is not known: it is reported, and lets through", async () => {
+describe("lists that cannot be loaded", () => {
+  it("the first load is awaited until storeTimeout; then the block list counts as empty, which is logged", async () => {
     const { source, waiting } = slowSource();
     const { judge, clock, log, settle } = setUp({ block: source });
     const word = judge();
@@ -134,7 +134,7 @@ describe("lists that cannot be had", () => {
         message: "the list could not be loaded; it counts as empty until it can",
       },
     ]);
-    // Nobody waits any more, and a late answer counts.
+    // No query waits any longer, and a late result counts.
     expect(await judge()).toEqual(free);
     waiting[0]?.answer(on);
     await settle();
@@ -155,7 +155,7 @@ describe("lists that cannot be had", () => {
     ["rejects", () => Promise.reject(new Error("no list"))],
     ["answers nonsense", () => "no list" as never],
     ["answers a part that is none", () => ({ numbers: "no list" }) as never],
-  ])("the safe list is not known where its source %s: reported once, nobody is safe, and it is asked again", async (_, source) => {
+  ])("a safe list whose source %s counts as empty: it is logged once, and loaded again", async (_, source) => {
     let asked = 0;
     const { judge, clock, log, settle } = setUp({
       safe: () => {
@@ -173,7 +173,7 @@ describe("lists that cannot be had", () => {
     expect(log.lines[0]?.fields).toMatchObject({ list: "safe", err: { message: expect.stringContaining("list") } });
   });
 
-  it("the last good list stays in use when a refresh fails, reported once for each outage", async () => {
+  it("the last good list stays in use if a refresh fails, which is logged once for each outage", async () => {
     const { source, waiting } = slowSource();
     const { judge, clock, log, settle } = setUp({ block: source });
     const refresh = async (end: (one: (typeof waiting)[number]) => void) => {
@@ -196,7 +196,7 @@ describe("lists that cannot be had", () => {
     ]);
   });
 
-  it("a question that hangs is given up when the next is due; what it answers then is void", async () => {
+  it("a load that hangs is given up when the next is due, and its late result is ignored", async () => {
     const { source, waiting } = slowSource();
     const { judge, clock, log, settle } = setUp({ block: source });
     await Promise.all([judge(), waiting[0]?.answer({})]);
@@ -216,7 +216,7 @@ describe("lists that cannot be had", () => {
     expect(await judge()).toEqual(blocked);
   });
 
-  it("a question that was given up neither reports its failure nor ends the one that is under way", async () => {
+  it("a load that was given up neither logs its failure nor ends the one in progress", async () => {
     const { source, waiting } = slowSource();
     const { judge, clock, log, settle } = setUp({ block: source, refresh: 0.1 });
     const first = judge();
@@ -238,7 +238,7 @@ describe("lists that cannot be had", () => {
     expect(log.lines.map(({ level }) => level)).toEqual(["error", "info"]);
   });
 
-  it("with a refresh shorter than storeTimeout a slow question is left its time", async () => {
+  it("with a refresh shorter than storeTimeout, a slow load still has until storeTimeout", async () => {
     const { source, waiting } = slowSource();
     const { judge, clock } = setUp({ block: source, refresh: 0.1 });
     const first = judge();
@@ -250,8 +250,8 @@ describe("lists that cannot be had", () => {
   });
 });
 
-describe("entries that are none", () => {
-  it("are left out and told, once while they stay the same, without the entry", async () => {
+describe("invalid entries", () => {
+  it("are left out and logged, once while they stay the same, without the entry itself", async () => {
     const answers: List[] = [{ numbers: ["0612345678", number] }, { numbers: ["0612345678", number] }, on, { numbers: [number], cidrs: ["10/8"] }];
     const { judge, clock, log, settle } = setUp({ block: () => answers.shift() as List });
     for (let at = 0; at < 4; at++) {

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 import type { Logger } from "../../src/index.js";
 import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
-/** "a logger that throws … must never break a request": what goes wrong is answered as it is with a sound one, and told on the console. */
+/** A logger that fails changes no response, and its lines go to the console. */
 
 const turn = () => new Promise((resolve) => setImmediate(resolve));
 const unhandled: unknown[] = [];
@@ -26,7 +26,7 @@ const loggers: [how: string, logger: Logger][] = [
   ["rejects", every(async () => Promise.reject(new Error("no disk")))],
 ];
 
-it.each(loggers)("a logger that %s: a store that is down is 503, a fault of ours 500, and a rule that fails lets through", async (_how, logger) => {
+it.each(loggers)("a logger that %s changes no response: a failed rule allows, a failed store is 503, an internal error 500", async (_how, logger) => {
   const toConsole = { warn: vi.spyOn(console, "warn").mockReturnValue(), error: vi.spyOn(console, "error").mockReturnValue() };
   const rule = { name: "mine", judge: () => Promise.reject(new Error("rule down")) };
   const set = setUp({ logger, spamRules: [rule] });
@@ -45,7 +45,7 @@ it.each(loggers)("a logger that %s: a store that is down is 503, a fault of ours
   expect(toConsole.error).toHaveBeenCalledWith("phoneproof: a request failed unexpectedly", expect.anything());
 });
 
-it("a console that throws as well is borne", async () => {
+it("a console that throws as well changes no response", async () => {
   const loud = () => {
     throw new Error("no console");
   };
@@ -55,7 +55,7 @@ it("a console that throws as well is borne", async () => {
   expect(await errorCode(set.create())).toBe("unavailable");
 });
 
-it("the host's logger is called as its own method", () => {
+it("the host's logger is called with itself as `this`", () => {
   const pino = {
     lines: [] as string[],
     info() {},
@@ -68,7 +68,7 @@ it("the host's logger is called as its own method", () => {
   expect(pino.lines).toEqual(["told"]);
 });
 
-it("an error is logged as text with its causes, without numbers, also one that cannot be read", async () => {
+it("an error is logged as text with its causes and without phone numbers, even one that cannot be read", async () => {
   const lines: string[] = [];
   const write = (fields: Record<string, unknown>) => void lines.push(JSON.stringify(fields["err"]));
   const cause = new Error(`no reply of 10.112.134.156:5432 for ${numberOf(1)}`);

@@ -10,7 +10,7 @@ it.each([
   ["createAuthentication", { phone_number: number, "Device-Type": "WEB" }, "Device-Type is not a field of a request: say device_type."],
   ["check", { authenticationUuid: "a", checkCode: "1" }, "authenticationUuid is not a field of a request: say authentication_uuid."],
   ["history", { phoneNumber: number }, "phoneNumber is not a field of a request: say phone_number."],
-] as const)("a direct call of %s with %j is refused, and says the field", async (call, request, message) => {
+] as const)("%s with %j is rejected, and the error names the right field", async (call, request, message) => {
   const set = setUp();
   await expect(set.verifier[call]({ customer_uuid: set.customer, ...request } as never)).rejects.toMatchObject({ code: "bad_request", message });
   expect(set.box.messages).toEqual([]);
@@ -19,7 +19,7 @@ it.each([
 it.each([
   ["createAuthentication", { phone_number: number }],
   ["check", { authentication_uuid: "11111111-2222-3333-4444-555555555555", check_code: "1" }],
-] as const)("a direct call of %s with an option that is none is refused, and says the option", async (call, request) => {
+] as const)("%s with an unknown option is rejected, and the error names the right one", async (call, request) => {
   const set = setUp();
   const asked = set.verifier[call] as (request: object, options: object) => Promise<unknown>;
   await expect(asked({ customer_uuid: set.customer, ...request }, { idempotency_key: "k" })).rejects.toMatchObject({
@@ -34,7 +34,7 @@ it.each([
   ["idempotency_key", "createAuthentication(request, { idempotencyKey })"],
   ["scope", "verifications.start(request, { scope })"],
   ["usedUp", "verifications.start(request, { usedUp })"],
-] as const)("an option among the fields, %s, is refused, and where it belongs is said", async (name, where) => {
+] as const)("an option among the fields, %s, is rejected, and the error shows where it belongs", async (name, where) => {
   const set = setUp();
   const request = { customer_uuid: set.customer, phone_number: number, [name]: "payment" };
   const message = `${name} is not a field of a request: it is an option, as in ${where}.`;
@@ -43,7 +43,7 @@ it.each([
   expect(set.box.messages).toEqual([]);
 });
 
-it("what is no field at all is passed over, as on the wire, and so is another spelling beside the right one", async () => {
+it("an unknown field is ignored, as over HTTP, and so is a misspelling next to the right field", async () => {
   const set = setUp();
   const request = { customer_uuid: set.customer, phone_number: number, phoneNumber: "06", utm_source: "x", device_id: "d", deviceId: "e" };
   expect(await set.verifier.createAuthentication(request as never)).toMatchObject({ status: "pending" });

@@ -4,12 +4,13 @@ import { describe, it } from "vitest";
 import { numberOf, setUp } from "../support/verifier.js";
 
 /**
- * The life of one authentication, told once more in the plainest way: lists of what happened and the rows of docs/contract.md over them, without a record, a digest or a swap.
+ * A simple model of one authentication: lists of what happened, and the rules of docs/contract.md over them,
+ * without a record, a digest or a swap.
  */
 class Model {
   readonly created: number;
   now: number;
-  /** Every send tried: when, its code, and whether it may have arrived. */
+  /** Every attempted send: its time, its code, and whether it may have arrived. */
   readonly sends: { at: number; code: string; arrived: boolean }[] = [];
   retries = 0;
   wrong = 0;
@@ -46,7 +47,7 @@ class Model {
     return last + ([30, 60, 90, 120][this.retries] ?? 0) * 1000;
   }
 
-  /** What a retry answers, given what the carrier would say. */
+  /** What a retry returns, given the carrier's outcome. */
   retry(outcome: "accepted" | "rejected" | "unknown"): string {
     if (this.expired) return "expired_auth";
     if (this.validated) return "already_validated";
@@ -59,7 +60,7 @@ class Model {
     return "approved";
   }
 
-  /** When the caps have room again, where they have none. */
+  /** When the caps have room again, if they have none. */
   get roomAt(): number | undefined {
     const times = this.sends.map(({ at }) => at);
     for (const [limit, ms] of [
@@ -72,7 +73,7 @@ class Model {
     return undefined;
   }
 
-  /** What is told beside the wire. */
+  /** The fields beyond the wire. */
   standing(status: string) {
     const over = this.expired || this.validated || this.arrived.length === 0;
     const remaining_retry = over || this.wrong === 5 ? 0 : 4 - this.retries;
@@ -155,7 +156,7 @@ function same(actual: unknown, expected: unknown, what: string) {
 }
 
 describe("the state machine against its model", () => {
-  it("any sequence of waits, checks and retries answers as the rows of docs/contract.md say", async () => {
+  it("any sequence of waits, checks and retries returns what the model predicts", async () => {
     const steps = [
       fc.integer({ min: 1, max: 130 }).map((seconds) => new Wait(seconds)),
       fc.integer({ min: -2, max: 3 }).map((back) => new CheckCode(back)),

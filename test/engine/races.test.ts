@@ -6,7 +6,7 @@ const racers = 1000;
 const tally = (statuses: readonly string[]) =>
   Object.fromEntries([...new Set(statuses)].sort().map((status) => [status, statuses.filter((one) => one === status).length]));
 
-/** Lets other requests in between every two steps of a store, in changing order. */
+/** Lets other requests run between any two steps of a store, in varying order. */
 function interleaved(store: Store): Store {
   let turn = 0;
   const pause = async () => {
@@ -32,7 +32,7 @@ function interleaved(store: Store): Store {
   };
 }
 
-describe("every rule holds under a thousand racers", () => {
+describe("every rule holds under a thousand concurrent requests", () => {
   it("checks: 5 wrong codes per authentication, counted under any concurrency", async () => {
     const base = setUp();
     const set = setUp({ store: interleaved(base.store) });
@@ -41,7 +41,7 @@ describe("every rule holds under a thousand racers", () => {
     expect(tally(statuses)).toEqual({ invalid: 5, rate_limited: racers - 5 });
   });
 
-  it("exactly one `valid`, whoever races (docs/contract.md#already-validated)", async () => {
+  it("checks: of any number with the right code, exactly one is `valid` (docs/contract.md#already-validated)", async () => {
     const base = setUp();
     const set = setUp({ store: interleaved(base.store) });
     const { authentication_uuid } = await set.create();
@@ -49,7 +49,7 @@ describe("every rule holds under a thousand racers", () => {
     expect(tally(statuses)).toEqual({ already_validated: racers - 1, valid: 1 });
   });
 
-  it("right and wrong codes together: at most one `valid`, at most 5 `invalid`", async () => {
+  it("checks: right and wrong codes together, at most one `valid`, at most 5 `invalid`", async () => {
     const base = setUp();
     const set = setUp({ store: interleaved(base.store) });
     const { authentication_uuid } = await set.create();
@@ -61,7 +61,7 @@ describe("every rule holds under a thousand racers", () => {
     expect(counts.valid ?? 0).toBeLessThanOrEqual(1);
   });
 
-  it("two processes on one store, each with what it remembers, count together", async () => {
+  it("checks: two processes on one store count together, although each remembers the record", async () => {
     const one = setUp();
     const two = setUp({ store: one.store, clock: one.clock, customers: [{ customer_uuid: one.customer, keys: [one.apiKey] }] });
     const { authentication_uuid } = await one.create();
@@ -74,7 +74,7 @@ describe("every rule holds under a thousand racers", () => {
     expect(tally(statuses)).toEqual({ invalid: 5, rate_limited: 3 });
   });
 
-  it("retries: one message per approved retry, the others are `denied`", async () => {
+  it("retries: one is `approved` and sends a message, the others are `denied`", async () => {
     const base = setUp();
     const set = setUp({ store: interleaved(base.store) });
     const { authentication_uuid } = await set.create();
@@ -96,7 +96,7 @@ describe("every rule holds under a thousand racers", () => {
   });
 
   describe("the spend ceiling", () => {
-    /** Two verifiers as two processes would be, on one store; a message costs 1, and 50 are paid for. */
+    /** Two verifiers on one store, as in two processes; a message costs 1, and the ceiling is 50. */
     const twoUnder = (store: Store) => {
       const policy = { limits: { spend: [{ amount: 50, per: "hour" as const }] } };
       const plan = () => ({ route: "only", price: 1 });
@@ -114,14 +114,14 @@ describe("every rule holds under a thousand racers", () => {
       return { race, sent: () => one.messages.length + two.messages.length };
     };
 
-    it("is never exceeded, and used to the last message", async () => {
+    it("is never exceeded, and can be used to the last message", async () => {
       const { race, sent } = twoUnder(interleaved(setUp().store));
       expect(await race()).toEqual({ pending: 50, rate_limited: racers - 50 });
       expect(sent()).toBe(50);
       expect(await race()).toEqual({ rate_limited: racers });
     });
 
-    it("refuses by what is stored, not by what the process remembers", async () => {
+    it("blocks by what is stored, not by what the process remembers", async () => {
       const plan = () => ({ route: "only", price: 1 });
       const policy = { limits: { spend: [{ amount: 2, per: "hour" as const }] } };
       let reject = (_: SendOutcome) => undefined as unknown;
@@ -161,7 +161,7 @@ describe("every rule holds under a thousand racers", () => {
     });
   });
 
-  it("a check that races a retry still takes the code before it", async () => {
+  it("a check concurrent with a retry still accepts the earlier code", async () => {
     const base = setUp();
     for (let round = 0; round < 50; round++) {
       const set = setUp({ store: interleaved(base.store), policy: { limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });

@@ -1,7 +1,7 @@
 import { expect, test } from "vitest";
 import { numberOf, setUp } from "../support/verifier.js";
 
-test("a check takes one step where this process made the authentication, however many it made since", async () => {
+test("a check reads no record if this process made the authentication, even if it has made 8,500 others since", async () => {
   const { store } = setUp();
   let finds = 0;
   const set = setUp({

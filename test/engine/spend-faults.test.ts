@@ -6,7 +6,7 @@ import { errorCode, inbox, numberOf, setUp, start } from "../support/verifier.js
 
 const hour = 3_600_000;
 
-/** A verifier whose messages cost what `price` says at the time, and what was really spent. */
+/** A verifier whose messages cost the current `price`, and the sum that was really spent. */
 function setUpSpend(amount: number, options: Parameters<typeof setUp>[0] = {}) {
   const state = { price: 0.05, spent: 0 };
   const box = inbox();
@@ -28,8 +28,8 @@ function setUpSpend(amount: number, options: Parameters<typeof setUp>[0] = {}) {
   return { ...set, box, state, keyed, breakStore };
 }
 
-describe("the spend ceiling, and what goes wrong", () => {
-  it("a repeat under a key whose plan is dearer is held to the ceiling by what it costs now", async () => {
+describe("the spend ceiling when something fails", () => {
+  it("a create repeated under its key after a 503 counts at its current, higher price", async () => {
     const set = setUpSpend(0.05);
     set.state.price = 0.03;
     const fix = set.breakStore();
@@ -52,7 +52,7 @@ describe("the spend ceiling, and what goes wrong", () => {
     expect((await set.create({ phone_number: numberOf(50) })).status).toBe("rate_limited");
   });
 
-  it("a key that is used again once its authentication is forgotten pays again", async () => {
+  it("a key reused after its authentication was deleted is charged again", async () => {
     const set = setUpSpend(0.05);
     expect((await set.keyed()).status).toBe("pending");
     set.clock.advance((86_400 + 600) * 1000 + 1);
@@ -60,7 +60,7 @@ describe("the spend ceiling, and what goes wrong", () => {
     expect((await set.create({ phone_number: numberOf(2) })).status).toBe("rate_limited");
   });
 
-  it("a plan that costs nothing, and an answer that costs: counted in full", async () => {
+  it("an outcome with a price counts in full, even if the planned price was 0", async () => {
     const box = inbox();
     box.answer = async () => ({ outcome: "accepted", price: 5 });
     const sender = { send: box.send.bind(box), plan: () => ({ route: "mine", price: 0 }) };
@@ -68,7 +68,7 @@ describe("the spend ceiling, and what goes wrong", () => {
     expect([(await set.create()).status, (await set.create()).status]).toEqual(["pending", "rate_limited"]);
   });
 
-  it("a failover never leads to a route for which too little is held, though it matched too late to be planned for", async () => {
+  it("a failover skips a route that matches only after planning, and costs more than was reserved", async () => {
     let known = false;
     const [cheap, dear] = [inbox(), inbox()];
     cheap.answer = async (): Promise<SendOutcome> => ({ outcome: "rejected" });
@@ -91,7 +91,7 @@ describe("the spend ceiling, and what goes wrong", () => {
     expect([cheap.messages.length, dear.messages.length]).toEqual([1, 0]);
   });
 
-  it("no round trip more than without a ceiling: create 1, retry 2, and one for what a message did not cost", async () => {
+  it("a ceiling adds no round trip to create and retry", async () => {
     const counted = async (amount?: number) => {
       const set = amount === undefined ? setUp() : setUpSpend(amount);
       const calls: string[] = [];

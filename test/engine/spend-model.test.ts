@@ -9,7 +9,7 @@ import { numberOf, setUp, start } from "../support/verifier.js";
 
 type Outcome = "accepted" | "rejected" | "unknown" | "throws";
 
-/** What may happen; `by`: which of two processes it happens to. */
+/** A step; `by`: which of the two processes takes it. */
 type Step =
   | { readonly kind: "create"; readonly by: 0 | 1; readonly number: number; readonly key?: number | undefined; readonly outcomes: readonly [Outcome, Outcome] }
   | { readonly kind: "retry" | "check"; readonly by: 0 | 1; readonly of: number }
@@ -29,7 +29,7 @@ const step: fc.Arbitrary<Step> = fc.oneof(
   fc.record({ kind: fc.constant("wait" as const), seconds: fc.constantFrom(1, 31, 400, 3000, 20_000) }),
 );
 
-/** Steps of one inner list race. */
+/** The steps of one inner list run concurrently. */
 const someRun = fc.array(fc.array(step, { minLength: 1, maxLength: 6 }), { maxLength: 25 });
 
 const hour = 3_600_000;
@@ -39,7 +39,7 @@ const ceilings = [
   { amount: 50, per: "day" as const },
 ];
 
-/** Runs the steps on two processes; what was paid, message by message, and what the store counts in the end. */
+/** Runs the steps in two processes; returns what each message cost, and what the store counts in the end. */
 async function play(rounds: readonly (readonly Step[])[], afterUnknown: boolean) {
   const clock = fixedClock(start);
   const store = memoryStore({ name: randomUUID() });
@@ -80,7 +80,7 @@ async function play(rounds: readonly (readonly Step[])[], afterUnknown: boolean)
     if (authentication_uuid === undefined) return;
     const request = { customer_uuid: customer, authentication_uuid };
     await (one.kind === "retry" ? verifier.retry(request) : verifier.check({ ...request, check_code: "no" })).catch((error: { code?: string }) => {
-      // A record of the past that was forgotten.
+      // An earlier record that was deleted.
       if (error.code !== "invalid_auth_uuid") throw error;
     });
   };
@@ -98,9 +98,9 @@ async function play(rounds: readonly (readonly Step[])[], afterUnknown: boolean)
 
 const sum = (numbers: readonly number[]) => numbers.reduce((total, one) => total + one, 0);
 
-describe("the spend ceiling, whatever happens on two processes (model)", () => {
+describe("the spend ceiling under any steps in two processes (model)", () => {
   for (const afterUnknown of [false, true]) {
-    it(`what is paid in any hour or day stays within the amount, and what is counted is what was paid, failover ${afterUnknown ? "after an unknown outcome too" : "after rejections"}`, async () => {
+    it(`spending in any hour or day stays within the amount and is counted exactly, with failover ${afterUnknown ? "after an unknown outcome too" : "after rejections"}`, async () => {
       await fc.assert(
         fc.asyncProperty(someRun, async (rounds) => {
           const { paid, counted, now } = await play(rounds, afterUnknown);

@@ -9,7 +9,7 @@ const turns = async (count = 20) => {
 
 type Fault = "rejects" | "hangs" | "loses the reply" | "lands late";
 
-/** Makes one method fail, once it has run or instead; the function returned fixes it, and lets go what had hung. */
+/** Makes one method fail, after it has run or instead; the function returned fixes it and releases hung calls. */
 function fail(store: Store, method: "find" | "commit", how: Fault): () => Promise<void> {
   const whole = store[method] as (...args: unknown[]) => Promise<unknown>;
   const waiting: (() => void)[] = [];
@@ -30,7 +30,7 @@ function fail(store: Store, method: "find" | "commit", how: Fault): () => Promis
   };
 }
 
-/** The fault of a call that may have to run out of time first. */
+/** The error code of a call that may have to time out first. */
 async function faultInTime(set: ReturnType<typeof setUp>, call: Promise<unknown>): Promise<string> {
   const fault = errorCode(call);
   await turns();
@@ -38,7 +38,7 @@ async function faultInTime(set: ReturnType<typeof setUp>, call: Promise<unknown>
   return fault;
 }
 
-/** All the time that taking back may need. */
+/** Advances the clock by all the time that undoing may need. */
 async function takeBack(set: ReturnType<typeof setUp>): Promise<void> {
   for (const wait of [1_000, 4_000, 10_000, 30_000]) {
     set.clock.advance(wait);
@@ -49,9 +49,9 @@ async function takeBack(set: ReturnType<typeof setUp>): Promise<void> {
 const once = { policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }], perCustomer: [{ limit: 1_000, window: 86_400 }] } } };
 const faults: readonly Fault[] = ["rejects", "hangs", "loses the reply", "lands late"];
 
-describe("fails closed on guesses and sends, within a deadline, with a clear error, and nothing lost (docs/contract.md#stored-first)", () => {
+describe("if the store fails, sends and guesses fail closed within a deadline, and nothing is lost (docs/contract.md#stored-first)", () => {
   for (const how of faults) {
-    it(`create: commit ${how} → 503, nothing sent, and no cap charged when it is back`, async () => {
+    it(`create, the commit ${how}: 503, nothing is sent, and no cap counts it once the store is back`, async () => {
       const set = setUp(once);
       const fix = fail(set.store, "commit", how);
       expect(await faultInTime(set, set.create())).toBe("unavailable");
@@ -63,7 +63,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       expect(set.box.messages).toHaveLength(1);
     });
 
-    it(`create with an idempotency key: commit ${how} → 503, nothing sent; the repeat sends once`, async () => {
+    it(`create with an idempotency key, the commit ${how}: 503, nothing is sent, and the repeat sends once`, async () => {
       const set = setUp(once);
       const fix = fail(set.store, "commit", how);
       expect(await faultInTime(set, set.create({}, { idempotencyKey: "k" }))).toBe("unavailable");
@@ -77,7 +77,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       expect((await set.check(made.authentication_uuid, set.box.code())).status).toBe("valid");
     });
 
-    it(`retries whose commit ${how} are answered 503, and cost no retry, no cool-down, no live code, no money, no event`, async () => {
+    it(`retry, the commit ${how}: 503, which costs no retry, no cool-down, no live code, no money and no event`, async () => {
       const box = Object.assign(inbox(), { plan: () => ({ route: "only", price: 1 }) });
       const set = setUp({
         sender: box,
@@ -100,7 +100,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     });
   }
 
-  it("a retry whose commit lands although its answer is late pushes no live code out, with three codes kept", async () => {
+  it("retry, the commit lands but its reply is lost: no live code is replaced, even with three codes stored", async () => {
     const set = setUp({ policy: { lifetime: 3_600, retryCooldowns: [0, 0, 0, 0, 0], limits: { perNumber: [{ limit: 10, window: 86_400 }] } } });
     const { authentication_uuid } = await set.create();
     for (let sent = 0; sent < 2; sent++) expect((await set.retry(authentication_uuid)).status).toBe("approved");
@@ -114,7 +114,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
   });
 
   for (const how of ["rejects", "loses the reply"] as const) {
-    it(`check: commit ${how} → 503, never a verdict that is not stored`, async () => {
+    it(`check, the commit ${how}: 503, and a repeat under its key returns the result`, async () => {
       const set = setUp();
       const { authentication_uuid } = await set.create();
       const fix = fail(set.store, "commit", how);
@@ -123,7 +123,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       expect((await set.check(authentication_uuid, set.box.code(), { idempotencyKey: "k" })).status, "the key tells the verdict").toBe("valid");
     });
 
-    it(`check: a store whose commit ${how} is no way to guess more often`, async () => {
+    it(`check, every other commit ${how}: no more wrong codes are evaluated than otherwise`, async () => {
       const set = setUp();
       const { authentication_uuid } = await set.create();
       const verdicts: string[] = [];
@@ -142,7 +142,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     });
   }
 
-  it("an ended record that the store clears away just as its key is used again is no error", async () => {
+  it("create is no internal error if the store deletes an ended record just as its key is reused", async () => {
     const set = setUp(once);
     await set.create();
     const refused = await set.create({}, { idempotencyKey: "k" });
@@ -157,7 +157,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
       const whole = set.store.commit;
       set.store.commit = async (next) => {
         set.store.commit = whole;
-        // Cleared away between the two.
+        // Deleted between the two commits.
         expect(next.expected).toBe(current?.tokens[0]);
         return { done: false };
       };
@@ -188,7 +188,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     }
   });
 
-  it("a retry that loses its race to a right check claims no money", async () => {
+  it("a retry that loses a race against a right check costs nothing", async () => {
     const box = Object.assign(inbox(), { plan: () => ({ route: "only", price: 1 }) });
     const set = setUp({ sender: box, policy: { limits: { spend: [{ amount: 2, per: "hour" }] } } });
     const { authentication_uuid } = await set.create();
@@ -207,7 +207,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     expect((await set.create({ phone_number: numberOf(3) })).status).toBe("rate_limited");
   });
 
-  it("the deadline counts store time only: a slow carrier leaves it whole", async () => {
+  it("the deadline counts store time only, not the time of a slow carrier", async () => {
     const set = setUp();
     set.box.answer = async () => {
       set.clock.advance(4_900);
@@ -238,7 +238,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     expect(good.log.lines.some(({ message }) => message.includes("could not be stored"))).toBe(true);
   });
 
-  it("an outcome whose write fails is written as soon as the store is back: a rejected retry is not used up, its price is given back, once", async () => {
+  it("an outcome whose write failed is stored once the store is back: a rejected retry is not used up, its price given back once", async () => {
     for (const how of ["rejects", "loses the reply"] as const) {
       const box = Object.assign(inbox(), { plan: () => ({ route: "only", price: 1 }) });
       const set = setUp({ sender: box, policy: { lifetime: 3_600, limits: { spend: [{ amount: 3, per: "day" }] } } });
@@ -259,7 +259,7 @@ describe("fails closed on guesses and sends, within a deadline, with a clear err
     }
   });
 
-  it("a corrupt record: 503 for that request, the record left as it is, an error event with its id", async () => {
+  it("a corrupt record gives 503, is left unchanged, and is logged as an error with its id", async () => {
     const base = Date.UTC(2026, 2, 1, 12);
     const good = { c: base.toString(36), p: "+33612345678", x: 600_000, a: 2, n: 2, d: ["digest", { n: 2, d: "digest", t: 30_000 }] };
     for (const data of [

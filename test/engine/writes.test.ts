@@ -3,13 +3,13 @@ import type { Change, CommitResult, Store } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { errorCode, setUp } from "../support/verifier.js";
 
-/** A memory store whose commits are `commit`'s. */
+/** A memory store whose commits are replaced by `commit`. */
 function storeWith(commit: (change: Change, store: Store) => Promise<CommitResult>): Store {
   const { store } = setUp();
   return new Proxy(store, { get: (_target, name: keyof Store) => (name === "commit" ? (change: Change) => commit(change, store) : store[name]?.bind(store)) });
 }
 
-test("a record keeps the tokens of its last sixteen writes, the newest first", async () => {
+test("a record stores the tokens of its last sixteen writes, the newest first", async () => {
   const written: (readonly string[])[] = [];
   const store = storeWith((change, own) => {
     if (change.record !== undefined) written.push(change.record.tokens);
@@ -22,7 +22,7 @@ test("a record keeps the tokens of its last sixteen writes, the newest first", a
   expect(written.at(-1)?.slice(1)).toEqual(written.at(-2)?.slice(0, 15));
 });
 
-test("a store that never takes a new record, and shows none in its way, is answered 503 in the end", async () => {
+test("create gives 503 if the store never accepts the new record and shows no conflicting one", async () => {
   let asked = 0;
   const set = setUp({
     store: storeWith(async () => {
@@ -35,7 +35,7 @@ test("a store that never takes a new record, and shows none in its way, is answe
   expect(set.box.messages).toEqual([]);
 });
 
-test("a message that the planned route of a router accepts is written once, with the reason in what this process explains (docs/contract.md#round-trips)", async () => {
+test("a message that the planned route accepts takes one write, and explain has the reason in this process (docs/contract.md#round-trips)", async () => {
   let commits = 0;
   const set = setUp({
     store: storeWith((change, own) => {
