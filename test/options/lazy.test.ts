@@ -19,7 +19,7 @@ const options = (): VerifierOptions => ({
 const lookup = () => new Request("http://localhost/v1/lookup/+33612345678", { headers: { "x-api-key": key, "customer-uuid": customer_uuid } });
 
 describe("lazyVerifier: built at first use", () => {
-  it("importing and mounting it build nothing, and neither does closing it", async () => {
+  it("it is not built by importing, mounting or closing it", async () => {
     const make = vi.fn(options);
     const verifier = lazyVerifier(make);
     fetchHandler([verifier, verifier.receipts, verifier.metricsHandler]);
@@ -28,7 +28,7 @@ describe("lazyVerifier: built at first use", () => {
     expect(make).not.toHaveBeenCalled();
   });
 
-  it("it is built once, whatever is called first, and close() closes what was built", async () => {
+  it("it is built once, whatever is called first, and close() closes it", async () => {
     const close = vi.fn(async () => undefined);
     const make = vi.fn(() => ({ ...options(), sender: { ...consoleSender(), close } }));
     const verifier = lazyVerifier(make);
@@ -43,7 +43,7 @@ describe("lazyVerifier: built at first use", () => {
     expect([make.mock.calls.length, close.mock.calls.length]).toEqual([1, 1]);
   });
 
-  it("has every method and handler of a verifier, and each passes on what it is given", async () => {
+  it("it has every method and handler of a verifier, which pass on their arguments", async () => {
     const whole = createVerifier(options());
     const lazy = lazyVerifier(options);
     // Whether it can be mounted is known once it is built.
@@ -52,7 +52,7 @@ describe("lazyVerifier: built at first use", () => {
     expect(await lazy.webhookSecrets(customer_uuid)).toEqual(await whole.webhookSecrets(customer_uuid));
   });
 
-  it("one without customers cannot be mounted, which is known once it is built", async () => {
+  it("without customers it cannot be mounted once it is built", async () => {
     const verifier = lazyVerifier(() => ({ ...options(), customers: undefined }));
     expect(verifier.http.unmountable).toBeUndefined();
     expect((await verifier.ping()).ok).toBe(true);
@@ -60,7 +60,7 @@ describe("lazyVerifier: built at first use", () => {
     expect(() => fetchHandler(verifier.http)).toThrow(/customers/);
   });
 
-  it("options that throw, and ones that cannot work, reject each call that needs them, until they work", async () => {
+  it("options that throw or are invalid make each call that needs them reject, until they work", async () => {
     let attempts = 0;
     const verifier = lazyVerifier(() => {
       if (++attempts === 1) throw new Error("PHONEPROOF_SECRET is not set");
@@ -72,14 +72,14 @@ describe("lazyVerifier: built at first use", () => {
     expect(attempts).toBe(3);
   });
 
-  it("its checks never reject: they say why it cannot be built (docs/contract.md#ping)", async () => {
+  it("ping and diagnose never reject: they report why it cannot be built (docs/contract.md#ping)", async () => {
     const verifier = lazyVerifier(() => ({ ...options(), secret: "short" }));
     const reason = expect.stringMatching(/secret must have at least 32 characters/);
     expect(await verifier.ping()).toEqual({ ok: false, store: { settings: {}, missing: [], fault: reason }, callbacks: { waiting: 0 } });
     expect(await verifier.diagnose()).toEqual([expect.objectContaining({ level: "fault", about: "configuration", message: reason })]);
   });
 
-  it("a request that finds it cannot be built is answered 500 in our shape, and the log says why", async () => {
+  it("a request gives 500 in our format if it cannot be built, and the log has the reason", async () => {
     const error = vi.spyOn(console, "error").mockReturnValue();
     const handler = fetchHandler(lazyVerifier(() => ({ ...options(), secret: "short" })));
     const answer = await handler(lookup());
@@ -89,7 +89,7 @@ describe("lazyVerifier: built at first use", () => {
     error.mockRestore();
   });
 
-  it("one without customers has no /v1, which shows only once it is built: 500, and the log says so", async () => {
+  it("a request to /v1 gives 500 if it turns out to have no customers, and the log has the reason", async () => {
     const error = vi.spyOn(console, "error").mockReturnValue();
     const { customers: _, ...without } = options();
     expect((await fetchHandler(lazyVerifier(() => without))(lookup())).status).toBe(500);
@@ -97,7 +97,7 @@ describe("lazyVerifier: built at first use", () => {
     error.mockRestore();
   });
 
-  it.each([[undefined], [options()], [Promise.resolve(options())]])("what is no function is refused: %s", (given) => {
+  it.each([[undefined], [options()], [Promise.resolve(options())]])("an argument that is not a function is rejected: %s", (given) => {
     expect(() => lazyVerifier(given as never)).toThrow(/lazyVerifier takes a function that returns the options/);
   });
 });

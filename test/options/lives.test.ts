@@ -9,7 +9,7 @@ import { callbackUrl, drive, ending, keyOf, numberAt, pass, rigged, type Service
 import { PlainStore } from "../store/plain-store.js";
 import { start } from "../support/verifier.js";
 
-/** What one life of an authentication shows of the options. */
+/** Everything in the life of an authentication that depends on options. */
 async function life(one: Service): Promise<unknown> {
   const created = await one.create(1, { device_id: "device", ip: "203.0.113.7", device_type: "WEB" });
   const id = created.authentication_uuid;
@@ -49,14 +49,14 @@ const under = (path: string, value: unknown): Record<string, unknown> =>
   path.split(".").reduceRight<unknown>((inner, key) => ({ [key]: inner }), value) as Record<string, unknown>;
 
 describe("an option that is `undefined`", () => {
-  it("is in the table of defaults", () => expect(paths.length).toBeGreaterThan(20));
+  it("is listed in the table of defaults", () => expect(paths.length).toBeGreaterThan(20));
 
-  it("changes nothing, whichever it is, alone", async () => {
+  it("changes nothing, for each option alone", async () => {
     const expected = await life(service());
     for (const path of paths) expect(await life(service(under(path, undefined) as Partial<VerifierOptions>)), path).toEqual(expected);
   });
 
-  it("changes nothing in a customer's policy, whichever it is", async () => {
+  it("changes nothing in a customer's policy, for each option alone", async () => {
     const expected = await life(service());
     for (const path of paths) {
       if (!path.startsWith("policy.")) continue;
@@ -69,7 +69,7 @@ describe("an option that is `undefined`", () => {
     }
   });
 
-  it("changes nothing where all are, and where whole groups are", async () => {
+  it("changes nothing for all options at once, and for whole groups", async () => {
     const expected = await life(service());
     const all: Record<string, unknown> = {};
     for (const path of paths) {
@@ -103,7 +103,7 @@ describe("an option that is `undefined`", () => {
     ).toEqual(expected);
   });
 
-  it("in an override keeps what the verifier's policy says, not the default's", async () => {
+  it("in an override keeps the value of the verifier's policy, not the default", async () => {
     const customer = randomUUID();
     const one = service({
       customer,
@@ -172,7 +172,7 @@ describe("an option that is `undefined`", () => {
     expect(await ending(one.create(1))).toBe("pending");
   });
 
-  it("of a test number, and of a request's fields, changes nothing", async () => {
+  it("of a test number or of a request changes nothing", async () => {
     const one = service({ testNumbers: [{ number: "+447700900123", code: undefined, outcome: undefined }] });
     expect(
       await ending(
@@ -186,7 +186,7 @@ describe("an option that is `undefined`", () => {
   });
 });
 
-describe("options that cannot work", () => {
+describe("invalid options", () => {
   const rubbish: Record<string, unknown[]> = {
     "policy.lifetime": [0, -1, Number.NaN, Number.POSITIVE_INFINITY, "600", null, {}, 1e300],
     "policy.tombstone": [-1, Number.NaN, Number.POSITIVE_INFINITY, "1", null],
@@ -222,7 +222,7 @@ describe("options that cannot work", () => {
     "callbacks.concurrency.perHost": [0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "8", null, 129],
   };
 
-  it.each(Object.entries(rubbish))("are refused when the verifier is built, by their path: %s", (path, values) => {
+  it.each(Object.entries(rubbish))("are rejected with their path when the verifier is created: %s", (path, values) => {
     for (const value of values) {
       let fault: unknown;
       try {
@@ -237,7 +237,7 @@ describe("options that cannot work", () => {
     }
   });
 
-  it("perHost over total is refused, and perHost alone over the total it is left with", () => {
+  it("perHost is rejected if it is more than total, or than the default total", () => {
     for (const concurrency of [{ total: 4, perHost: 5 }, { perHost: 200 }]) expect(() => service({ callbacks: { concurrency } })).toThrow(/concurrency/);
     for (const concurrency of [{ total: 4 }, { perHost: 128 }, { total: 4, perHost: 4 }, { total: undefined, perHost: 3 }])
       service({ callbacks: { concurrency } });
@@ -245,7 +245,7 @@ describe("options that cannot work", () => {
 });
 
 describe("timers beyond 2^31 - 1 ms", () => {
-  it.each([86_400, 86_399.5, 43_200])("pollInterval %d s polls no more than once in half a second of the system's clock", async (pollInterval) => {
+  it.each([86_400, 86_399.5, 43_200])("a pollInterval of %d s does not poll in a loop on the system clock", async (pollInterval) => {
     const store = rigged(new PlainStore());
     const one = service({ store, clock: undefined, callbacks: { worker: true, pollInterval } });
     await new Promise((done) => setTimeout(done, 300));
@@ -253,7 +253,7 @@ describe("timers beyond 2^31 - 1 ms", () => {
     await one.verifier.close();
   });
 
-  it.each(["sendTimeout", "storeTimeout", "lookupTimeout"])("%s of 30 days is refused, or waits", async (name) => {
+  it.each(["sendTimeout", "storeTimeout", "lookupTimeout"])("%s of 30 days is rejected or works", async (name) => {
     let one: Service;
     try {
       one = service({
@@ -273,7 +273,7 @@ describe("timers beyond 2^31 - 1 ms", () => {
   });
 
   it.each([{ lifetime: 86_400 * 400 }, { tombstone: 86_400 * 400 }, { retryCooldowns: [86_400 * 30] }])(
-    "%o works in `setTimeout`'s terms too, or is refused",
+    "%o works on the system clock or is rejected",
     async (policy) => {
       let one: Service;
       try {
@@ -287,7 +287,7 @@ describe("timers beyond 2^31 - 1 ms", () => {
     },
   );
 
-  it("Retry-After of 30 days to a worker on the system's clock makes no rush of posts", async () => {
+  it("a Retry-After of 30 days causes no burst of posts by a worker on the system clock", async () => {
     const one = service({ clock: undefined, callbacks: { worker: true, pollInterval: 0.1 } });
     one.hook.answer = async () => ({ status: 503, retryAfter: 86_400_000 * 30 });
     await one.create(1, { callback_url: callbackUrl });
@@ -350,7 +350,7 @@ describe("a customer source", () => {
         })(),
     ],
     ["one whose UUID is in upper case", () => ({ customer_uuid: customer.toUpperCase() })],
-  ])("that answers %s is answered 200", async (_, answer) => {
+  ])("that returns %s gives 200", async (_, answer) => {
     expect(await answers(always(answer))).toMatchObject({ http: 200, code: "pending", direct: "pending" });
   });
 
@@ -359,7 +359,7 @@ describe("a customer source", () => {
     ["undefined", () => undefined],
     ["a promise of null", async () => null],
     ["a thenable of null", () => thenable((resolve) => resolve(null))],
-  ])("that answers %s knows no such customer", async (_, answer) => {
+  ])("that returns %s does not know the customer", async (_, answer) => {
     expect(await answers(always(answer))).toMatchObject({ http: 403, code: "forbidden", direct: "account_invalid" });
   });
 
@@ -439,7 +439,7 @@ describe("a customer source", () => {
           },
         }),
     ],
-  ])("that answers %s is answered 503, and reported", async (_, answer) => {
+  ])("whose result is %s gives 503", async (_, answer) => {
     expect(await answers(always(answer))).toMatchObject({ http: 503, code: "unavailable", direct: "unavailable" });
   });
 
@@ -447,20 +447,20 @@ describe("a customer source", () => {
     ["a promise that never settles", () => new Promise(() => {})],
     ["a thenable that never settles", () => thenable(() => {})],
     ["a thenable that resolves with one that never settles", () => thenable((resolve) => resolve(thenable(() => {})))],
-  ])("that answers %s is answered 503 within storeTimeout", async (_, answer) => {
+  ])("whose result is %s gives 503 within storeTimeout", async (_, answer) => {
     const answered = await answers(always(answer));
     expect(answered).toMatchObject({ http: 503, direct: "unavailable" });
     expect(answered.took).toBeLessThanOrEqual(2_200);
   });
 
-  it("that knows the key's customer under another UUID than asked for directly is answered 503, and never acts for another", async () => {
+  it("that returns another customer than the requested one gives 503, and nothing is sent", async () => {
     const other = randomUUID();
     const one = service({ customer, customers: { findByKeyDigest: () => found, find: () => ({ customer_uuid: other }) } });
     expect(await ending(one.create(1))).toBe("unavailable");
     expect(one.sender.messages).toEqual([]);
   });
 
-  it("whose customer changes while a request is on its way does not send for the other", async () => {
+  it("whose customer object changes during a request does not send for the other customer", async () => {
     const moving = { customer_uuid: customer };
     const one = service({ customer, customers: { findByKeyDigest: () => moving, find: () => moving } });
     const call = ending(one.create(1));
@@ -469,7 +469,7 @@ describe("a customer source", () => {
     for (const message of one.sender.messages) expect(message.customer_uuid).toBe(customer);
   });
 
-  it("that is asked 1,000 times while it hangs answers all within storeTimeout, and works again at once", async () => {
+  it("that hangs during 1,000 requests fails all of them within storeTimeout, and then works again at once", async () => {
     let hangs = true;
     const one = service({ customer, customers: always(() => (hangs ? new Promise(() => {}) : found)), policy: { limits: wide } });
     const before = one.clock.now();
@@ -479,7 +479,7 @@ describe("a customer source", () => {
     expect(await ending(one.create(1))).toBe("pending");
   });
 
-  it("that is a class with `this` is called on itself", async () => {
+  it("that is a class is called with itself as `this`", async () => {
     class Database implements Customers {
       private readonly rows = [found];
       findByKeyDigest() {
@@ -493,8 +493,8 @@ describe("a customer source", () => {
   });
 });
 
-describe("what else a host may hand over", () => {
-  it("a member that is there already is no new one: a known number passes where a cap on distinct numbers is full", async () => {
+describe("further input from a host", () => {
+  it("a full cap of distinct numbers allows a number that it has counted before", async () => {
     const one = service({ policy: { limits: { ...wide, numbersPerDevice: [{ limit: 2, window: 86_400 }] } } });
     const at = (number: number) => ending(one.create(number, { device_id: "device" }));
     expect([await at(1), await at(2), await at(3), await at(1), await at(2), await at(1), await at(3)]).toEqual([
@@ -508,7 +508,7 @@ describe("what else a host may hand over", () => {
     ]);
   });
 
-  it("and where the caller's own spam rules are asked too", async () => {
+  it("a full cap of distinct numbers allows a counted number next to a spam rule of the caller too", async () => {
     const one = service({
       policy: { limits: { ...wide, numbersPerDevice: [{ limit: 1, window: 86_400 }] } },
       spamRules: [{ name: "mine", judge: () => undefined }],
@@ -517,7 +517,7 @@ describe("what else a host may hand over", () => {
     expect([await at(1), await at(1), await at(2), await at(1)]).toEqual(["pending", "pending", "rate_limited", "pending"]);
   });
 
-  it("a clock with fractions of a millisecond writes records that all can read, and whole timestamps", async () => {
+  it("a clock with fractions of a millisecond leads to whole timestamps and to records that other processes can read", async () => {
     const store = new PlainStore();
     const whole = fixedClock(start);
     const fractional = { ...whole, now: () => whole.now() + 0.123_456 };
@@ -536,7 +536,7 @@ describe("what else a host may hand over", () => {
     expect(await ending(other.check(created.authentication_uuid, one.sender.codeOf(created.authentication_uuid)))).toBe("valid");
   });
 
-  it("a clock that goes back and forth neither frees a cap nor makes unreadable what is stored", async () => {
+  it("a clock that goes back and forth does not make room in a cap", async () => {
     const clock = fixedClock(start);
     let step = 0;
     const jumpy = { ...clock, now: () => clock.now() + ([0, -700, 600, -300][step++ % 4] as number) };
@@ -546,7 +546,7 @@ describe("what else a host may hand over", () => {
     expect(tallied(endings)).toEqual({ pending: 5, rate_limited: 3 });
   });
 
-  it("the caller's spam rules are asked once for a keyed create, and not for its repeats", async () => {
+  it("the caller's spam rules run once for a create under a key, and not for its repeats", async () => {
     let asked = 0;
     const one = service({ spamRules: [{ name: "mine", judge: () => (asked++ === 0 ? undefined : { reason: "now it is" }) }] });
     const keyed = () => one.create(1, {}, { idempotencyKey: "k" });
@@ -565,14 +565,14 @@ describe("what else a host may hand over", () => {
     ["Teredo", (i: number) => `2001:0:4136:e378:8000:${(63_000 + i).toString(16)}:39cc:9bf8`],
     ["an IPv4-mapped address", () => "::ffff:198.51.100.7"],
     ["an IPv4-mapped address in hexadecimal", () => "::ffff:c633:6407"],
-  ])("%s is counted with the IPv4 address it is made of, 198.51.100.7", async (_, address) => {
+  ])("%s counts as the IPv4 address that it represents, 198.51.100.7", async (_, address) => {
     const one = service({ policy: { limits: { ...wide, perIp: [{ limit: 4, window: 3600 }] } } });
     const endings = [await ending(one.create(1, { ip: "198.51.100.7" }))];
     for (let i = 0; i < 5; i++) endings.push(await ending(one.create(2 + i, { ip: address(i) })));
     expect(tallied(endings)).toEqual({ pending: 4, rate_limited: 2 });
   });
 
-  it("NAT64 addresses of other IPv4 addresses are others", async () => {
+  it("NAT64 forms of different IPv4 addresses count separately", async () => {
     const one = service({ policy: { limits: { ...wide, perIp: [{ limit: 1, window: 3600 }] } } });
     const endings: string[] = [];
     for (let i = 0; i < 20; i++) endings.push(await ending(one.create(i, { ip: `64:ff9b::198.51.100.${i}` })));
@@ -582,7 +582,7 @@ describe("what else a host may hand over", () => {
   it.each([
     ["of one number", (_i: number) => [1, {}] as const],
     ["of one device, of ever other numbers", (i: number) => [1_000 + i, { device_id: "attacker" }] as const],
-  ])("5,000 refusals %s do not fill a store of 1,000 records: others are served, and their codes work", async (_, next) => {
+  ])("5,000 rejected creates %s do not fill a store of 1,000 records: other creates and their codes work", async (_, next) => {
     const one = service({
       store: memoryStore({ name: randomUUID(), maxRecords: 1_000 }),
       policy: { limits: { ...wide, perDevice: [{ limit: 1, window: 3600 }] } },
@@ -599,7 +599,7 @@ describe("what else a host may hand over", () => {
     for (const { authentication_uuid: id } of created) expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
   });
 
-  it("a refusal is an authentication until it expires, also after many: retry and check say `rate_limited`", async () => {
+  it("a rejected create is an authentication until it expires: retry and check return `rate_limited`", async () => {
     const one = service({ store: memoryStore({ name: randomUUID(), maxRecords: 1_000 }), policy: { limits: wide } });
     for (let i = 0; i < 5; i++) await one.create(1);
     const refused = [];
@@ -610,7 +610,7 @@ describe("what else a host may hand over", () => {
     expect(await one.check(first.authentication_uuid, "123456")).toMatchObject({ status: "rate_limited" });
   });
 
-  it("a keyed refusal is answered alike to its repeats, also after many refusals of that number", async () => {
+  it("a rejected create under a key is repeated with the same result, even after many rejections of its number", async () => {
     const one = service({ policy: { limits: wide } });
     for (let i = 0; i < 40; i++) await one.create(1);
     const keyed = () => one.create(1, {}, { idempotencyKey: "k" });
@@ -622,7 +622,7 @@ describe("what else a host may hand over", () => {
     expect(await keyed()).toMatchObject(first);
   });
 
-  it("a router without the verifier's clock sends, whatever that clock says", async () => {
+  it("a router without the verifier's clock sends, whatever the time of that clock", async () => {
     for (const at of [start, Date.now() - 86_400_000 * 365, Date.now() + 86_400_000 * 365]) {
       const carrier = sender();
       const clock = fixedClock(at);
@@ -642,7 +642,7 @@ describe("what else a host may hand over", () => {
     }
   });
 
-  it("a router without the verifier's clock fails over, too", async () => {
+  it("a router without the verifier's clock fails over too", async () => {
     const broken = sender();
     broken.answer = async () => ({ outcome: "rejected" });
     const well = sender();
@@ -660,7 +660,7 @@ describe("what else a host may hand over", () => {
     expect(await ending(one.check(id, well.codeOf(id)))).toBe("valid");
   });
 
-  it("the memory store of a process that idles lets go of what has ended, and refuses at most as long as it must", async () => {
+  it("a full memory store of an idle process deletes ended records, and then accepts new ones", async () => {
     const clock = fixedClock(start);
     const one = service({
       clock,

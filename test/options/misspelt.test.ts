@@ -32,7 +32,7 @@ import { vonageVoiceOptions } from "../support/carriers/voice.js";
 import { vonageLookupOptions } from "../support/lookups/vonage.js";
 import { logger } from "../support/verifier.js";
 
-/** Each option by name; `undefined` for one that excludes another, or that the carrier does not listen to. */
+/** Each option by name; `undefined` for one that excludes another, or that the carrier does not support. */
 type All<Options> = { readonly [name in keyof Options]-?: Options[name] | undefined };
 
 interface Taker {
@@ -40,11 +40,11 @@ interface Taker {
   readonly misspelt: string;
   readonly known: readonly string[];
   make(options?: unknown): unknown;
-  /** With all that there is, and `more`. */
+  /** With all options, and `more`. */
   makeOf(more: object): unknown;
 }
 
-/** What is made of options, with every one that its type has. */
+/** A factory with options, and every option of its type. */
 function taker<Options>(name: string, make: (options: Options) => unknown, all: All<Options>, misspelt: string): Taker {
   return {
     name,
@@ -251,8 +251,8 @@ const messageOf = (make: () => unknown) => {
   return (fault as TypeError).message;
 };
 
-describe("an option that is none", () => {
-  it.each(takers)("$name refuses $misspelt, with the names of those there are, and takes all of these", ({ name, misspelt, known, makeOf }) => {
+describe("an unknown option", () => {
+  it.each(takers)("$name rejects $misspelt, names the options that exist, and accepts all of them", ({ name, misspelt, known, makeOf }) => {
     const start = `${name}: option ${misspelt} is not an option. Remove it or fix its spelling; there ${known.length === 1 ? "is" : "are"}: `;
     for (const value of [true, undefined]) {
       const message = messageOf(() => makeOf({ [misspelt]: value }));
@@ -262,7 +262,7 @@ describe("an option that is none", () => {
     expect(faultOf(() => makeOf({}))).toBe("no error");
   });
 
-  it("in a map of options, by its path", () => {
+  it("is named by its path in a nested object", () => {
     const number = "n";
     expect(messageOf(() => httpLookup({ url: "https://hlr.example/{number}", number, facts: { mcc: "a", lineType: "b" } as never }))).toBe(
       "httpLookup: option facts.lineType is not an option. Remove it or fix its spelling; there are: carrier, line_type, mcc, mnc, mccmnc, number_ported.",
@@ -275,7 +275,7 @@ describe("an option that is none", () => {
     );
   });
 
-  it("is none of a sender's that is made of the kit: what its options are only its author knows", () => {
+  it("is not detected in a sender made with the kit, whose options only its author knows", () => {
     const options = { from: "ACME", apiKey: "k" };
     const api = { provider: "acme", url: "https://sms.example", request: () => ({ url: "https://sms.example", headers: {} }), accepted: () => acceptedAs("1") };
     expect(faultOf(() => carrierSender("acmeSender", options, api))).toBe("no error");
@@ -283,7 +283,7 @@ describe("an option that is none", () => {
   });
 });
 
-it.each(takers)("$name takes the exports of a module, as it takes an object", ({ make }) => {
+it.each(takers)("$name treats the exports of a module like an object", ({ make }) => {
   expect(String(faultOf(() => make({ [Symbol.toStringTag]: "Module" })))).toBe(String(faultOf(() => make({}))));
 });
 

@@ -8,6 +8,6 @@ it.each([
   ["policies", undefined],
   ["po", undefined],
   ["x", undefined],
-])("%s means %s", (given, meant) => {
+])("the option nearest to %s is %s", (given, meant) => {
   expect(nearest(given, ["host", "policy", "port"])).toBe(meant);
 });

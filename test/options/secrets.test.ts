@@ -16,12 +16,12 @@ const errorWith = (change: object) => optionsError({ ...options, ...change });
 
 afterEach(() => void vi.unstubAllEnvs());
 
-describe("the token of a hook, which whoever can send through it must not guess", () => {
+describe("the token of a hook must not be guessable", () => {
   it.each([
     ["genericHook", (token: string) => genericHook({ token })],
     ["kratosHook", (token: string) => kratosHook({ token: [sound, token] })],
     ["logtoHook", (token: string) => logtoHook({ token })],
-  ] as const)("%s: 16 characters at least in production", (name, make) => {
+  ] as const)("%s: at least 16 characters in production", (name, make) => {
     expect(() => make("of-the-server")).not.toThrow();
     vi.stubEnv("NODE_ENV", "production");
     expect(() => make("of-the-server")).toThrow(`${name}: option token has fewer than 16 characters, and NODE_ENV is production`);
@@ -29,7 +29,7 @@ describe("the token of a hook, which whoever can send through it must not guess"
   });
 });
 
-describe("what stands in the documentation is refused always", () => {
+describe("a secret or key from the documentation is always rejected", () => {
   const secret = "for development only: openssl rand -base64 32";
   const key = "pp_for_development_only_0123456789abcdef";
   it.each([
@@ -61,13 +61,13 @@ describe("secrets that sign callbacks", () => {
     return "no error";
   };
 
-  it("are refused where they stand in the documentation", () => {
+  it("are rejected if they are in the documentation", () => {
     const words = `webhookSecrets.1 is published in the documentation; ${fix}`;
     expect(errorWith(configured(drawn(), documented))).toBe(`phoneproof: customers.0.${words}`);
     expect([called("create", drawn(), documented), called("update", drawn(), documented)]).toEqual([words, words]);
   });
 
-  it.each(guessable)("are refused in production where they can be guessed: %s", (secret) => {
+  it.each(guessable)("are rejected in production if they can be guessed: %s", (secret) => {
     expect([errorWith(configured(secret)), called("create", secret)]).toEqual(["no error", "no error"]);
     vi.stubEnv("NODE_ENV", "production");
     const words = `webhookSecrets.0 can be guessed, and NODE_ENV is production; ${fix}`;
@@ -75,7 +75,7 @@ describe("secrets that sign callbacks", () => {
     expect([called("create", secret), called("update", secret)]).toEqual([words, words]);
   });
 
-  it("drawn ones are taken, and what a source answers keeps no customer out", () => {
+  it("are accepted if random; those from a customer source are not checked", () => {
     vi.stubEnv("NODE_ENV", "production");
     for (let i = 0; i < 200; i++) expect(errorWith(configured(drawn()))).toBe("no error");
     const sourced = { customer_uuid: "11111111-2222-3333-4444-555555555555", webhookSecrets: [documented, ...guessable] };
@@ -83,7 +83,7 @@ describe("secrets that sign callbacks", () => {
   });
 });
 
-describe("in production, what can be guessed is refused", () => {
+describe("in production, a guessable secret or key is rejected", () => {
   const guessable = [
     "x".repeat(44),
     "abcdefghijklmnopqrstuvwxyz0123456789",
@@ -108,7 +108,7 @@ describe("in production, what can be guessed is refused", () => {
 
   const bytes = fc.uint8Array({ minLength: 32, maxLength: 32 });
   const drawn = fc.noShrink(fc.integer({ min: 0, max: 0xffff_ffff }).map(() => randomBytes(32)));
-  it("32 random bytes never are, as base64, base64url or hexadecimal digits, nor is a key of ours", () => {
+  it("32 random bytes in base64, base64url or hexadecimal digits are never guessable, nor is a generated API key", () => {
     fc.assert(
       fc.property(drawn, (random) => {
         const spellings = [random.toString("base64"), random.toString("base64url"), random.toString("hex"), random.toString("hex").toUpperCase()];
@@ -118,7 +118,7 @@ describe("in production, what can be guessed is refused", () => {
     );
   });
 
-  it("a part said over and over is worth no more than said once", () => {
+  it("a short part repeated many times is guessable", () => {
     fc.assert(
       fc.property(bytes, fc.integer({ min: 4, max: 12 }), fc.integer({ min: 2, max: 20 }), (all, length, times) => {
         expect(isGuessable(Buffer.from(all).toString("base64").slice(0, length).repeat(times))).toBe(true);
@@ -126,7 +126,7 @@ describe("in production, what can be guessed is refused", () => {
     );
   });
 
-  it("no text makes the estimate stumble", () => {
+  it("the estimate works for any text", () => {
     fc.assert(fc.property(fc.string({ unit: codePoint }), (text) => typeof isGuessable(text) === "boolean"));
   });
 });

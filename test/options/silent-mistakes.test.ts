@@ -14,7 +14,7 @@ import { router } from "../../src/routing/router.js";
 import { errorOf, neededOptions, optionsError } from "../support/options.js";
 import { logger, setUp } from "../support/verifier.js";
 
-/** What people get wrong without noticing: each is a fault that names the path and the fix. */
+/** Mistakes that are easy to overlook: each is an error that names the path and the fix. */
 
 const customer = (...keys: string[]) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys }] });
 const digest = "0123456789abcdef".repeat(4);
@@ -23,7 +23,7 @@ const [key, otherKey] = [7, 11].map((step) => apiKeyOf(Uint8Array.from({ length:
 const twilio = (more: object = {}) => twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "ACME", ...more });
 const receipts = (more: object = {}) => ({ receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "token" })], ...more } });
 
-describe("options that look right and are not", () => {
+describe("options that look right but are not", () => {
   it.each<[object, string]>([
     [{ failover: Promise.resolve({}) }, "router: failover is a promise: await it first"],
     [{ health: new Map() }, "router: health is a Map: make it a plain object"],
@@ -195,7 +195,7 @@ describe("options that look right and are not", () => {
     expect(optionsError(options)).toContain(words);
   });
 
-  it("what is meant so is taken: every country, a longer life, one source for each carrier", () => {
+  it("similar options that are valid are accepted", () => {
     expect(optionsError({ countries: countryCodes })).toBe("no error");
     expect(optionsError({ policy: { lifetime: 86_400 } })).toBe("no error");
     for (const lifetime of [1, 30, 60, 120]) expect(optionsError({ policy: { lifetime } })).toBe("no error");
@@ -269,27 +269,27 @@ describe("options that look right and are not", () => {
   });
 });
 
-describe("a sender whose receipts nobody takes", () => {
+describe("a sender whose receipts are not configured", () => {
   const told = (options: object) => {
     const log = logger();
     createVerifier({ ...neededOptions, store: memoryStore(), callbacks: { worker: false }, statistics: false, logger: log, ...options });
     return log.lines.map(({ level, fields, message }) => [level, fields, message]);
   };
 
-  it("is told of once, when the verifier is built, with the fix", () => {
+  it("is logged once with the fix when the verifier is created", () => {
     const words = expect.stringContaining("set receipts: { baseUrl, sources } and mount verifier.receipts, or give the sender receipts: false");
     expect(told({ sender: twilio() })).toEqual([["warn", { providers: ["twilio"] }, words]]);
     expect(told({ sender: router({ routes: [{ name: "a", sender: twilio() }] }) })).toEqual([["warn", { providers: ["twilio"] }, words]]);
   });
 
-  it("not so where it asks for none, or they are taken", () => {
+  it("is not logged if it asks for no receipts, or if they are configured", () => {
     expect(told({ sender: twilio({ receipts: false }) })).toEqual([]);
     expect(told({ sender: twilio(), ...receipts() })).toEqual([]);
     expect(told({})).toEqual([]);
   });
 });
 
-/** What no message of ours says, and zod's own do. */
+/** Words of zod's own messages, which ours never have. */
 const raw = /Invalid|Unrecognized|Too (small|big)|expected|received|>=|<=|ZodError|undefined \(|Cannot |is not a function|is not iterable/;
 const odd: readonly unknown[] = [
   null,
@@ -314,7 +314,7 @@ const odd: readonly unknown[] = [
   Symbol("s"),
 ];
 
-describe("no message of zod's own reaches a user", () => {
+describe("none of zod's own messages reaches a user", () => {
   const full = {
     ...neededOptions,
     pepper: "p".repeat(32),
@@ -378,7 +378,7 @@ describe("no message of zod's own reaches a user", () => {
     return copy;
   }
 
-  it("the options as they stand here are sound", () => {
+  it("the options of this test are valid", () => {
     expect(errorOf(() => readOptions(full as never))).toBe("no error");
   });
 
@@ -413,7 +413,7 @@ describe("no message of zod's own reaches a user", () => {
     failover: { afterUnknown: true, maxRoutes: 2 },
     health: { window: 3600, settle: 60, tolerance: { latency: 0.5 } },
   };
-  it.each(pathsOf(routed).map((path) => [path.join(".") || "the options", path] as const))("of router: %s", (_name, path) => {
+  it.each(pathsOf(routed).map((path) => [path.join(".") || "the options", path] as const))("of the router: %s", (_name, path) => {
     for (const value of [...odd, undefined])
       expect(errorOf(() => router(put(routed, path, value) as never))).toMatch(/^(no error|router: )(?!.*(Invalid|expected|received|Too ))/);
   });
@@ -446,7 +446,7 @@ describe("no message of zod's own reaches a user", () => {
   });
 });
 
-describe("what is called with no options at all says what it needs", () => {
+describe("a function called without options fails with a readable error", () => {
   const folders = ["adapters/sms", "adapters/lookup", "adapters/challenge", "adapters/http"];
   const files = folders.flatMap((folder) =>
     readdirSync(new URL(`../../${folder}`, import.meta.url))

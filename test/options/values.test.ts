@@ -17,7 +17,7 @@ const read = (options: object) => readOptions({ ...neededOptions, ...options });
 const limits = (caps: object) => ({ policy: { limits: caps } });
 const customer = (more: object) => ({ customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys: ["k".repeat(40)], ...more }] });
 
-describe("options: a fault names the option's path and the fix", () => {
+describe("options: an error names the option's path and the fix", () => {
   it.each([
     [{ store: {} }, "store must be a store, for example memoryStore(): an object with the methods find, commit, members, tally, lease, get, put"],
     [{ sender: undefined }, "sender must be an SMS sender: an object with the method send"],
@@ -64,7 +64,7 @@ describe("options: a fault names the option's path and the fix", () => {
     expect(optionsError(options)).toContain(message);
   });
 
-  it("every fault is named at once", () => {
+  it("all errors are reported at once", () => {
     expect(optionsError({ secret: "short", countries: undefined, nope: 1 }).match(/secret|countries must|nope is not/g)).toEqual([
       "secret",
       "countries must",
@@ -72,7 +72,7 @@ describe("options: a fault names the option's path and the fix", () => {
     ]);
   });
 
-  it("no options at all", () => {
+  it("missing options are an error", () => {
     expect(() => readOptions(undefined as never)).toThrow(VerifierError);
   });
 
@@ -82,11 +82,11 @@ describe("options: a fault names the option's path and the fix", () => {
     [{ policy: { limtis: {} } }, "policy.limtis is not an option: did you mean limits?"],
     [{ customers: [{ customer_uuid: crypto.randomUUID(), keys: [], polici: {} }] }, "customers.0.polici is not an option: did you mean policy?"],
     [{ nothing: 1 }, "nothing is not an option: remove it or fix its spelling"],
-  ])("an option that is misspelt, or in the wrong place: %j", (given, fault) => {
+  ])("a misspelt or misplaced option is an error: %j", (given, fault) => {
     expect(optionsError(given)).toContain(fault);
   });
 
-  it("a verifier in place of the options", async () => {
+  it("a verifier instead of the options is an error", async () => {
     const message = /^phoneproof: the options are a verifier: pass what it was made of/;
     const verifier = createVerifier(neededOptions);
     expect(() => createVerifier(verifier as never)).toThrow(message);
@@ -98,27 +98,27 @@ describe("options: a fault names the option's path and the fix", () => {
     ["preludeV2", preludeV2],
     ["betterAuth", betterAuth],
     ["hooks", (verifier: never) => hooks(verifier, [genericHook({ token: "of-the-server" })])],
-  ] as const)("%s without a verifier, or with a promise of one", (name, make) => {
+  ] as const)("%s fails without a verifier, or with a promise of one", (name, make) => {
     const message = `${name}: the first argument must be the verifier that createVerifier returned`;
     expect(() => make(undefined as never)).toThrow(message);
     expect(() => make(Promise.resolve(createVerifier(neededOptions)) as never)).toThrow(`${message}; it is a promise: await it`);
   });
 
-  it("a promise of options", () => {
+  it("a promise instead of the options is an error", () => {
     expect(() => readOptions(Promise.resolve(neededOptions) as never)).toThrow(/^phoneproof: the options are a promise: await it/);
   });
 });
 
-describe("options: what the engine gets", () => {
-  it("durations are whole milliseconds", () => {
+describe("options: the engine's settings", () => {
+  it("durations become whole milliseconds", () => {
     expect(read({ sendTimeout: 2.3, storeTimeout: 0.0014, clockSkew: 0 })).toMatchObject({ sendTimeout: 2300, storeTimeout: 1, clockSkew: 0 });
   });
 
-  it("a pollInterval of a day is the longest, and far below what a timer holds", () => {
+  it("a pollInterval of a day is accepted", () => {
     expect(read({ callbacks: { pollInterval: 86_400 } }).pollInterval).toBe(86_400_000);
   });
 
-  it("callbacks.concurrency.perHost is 16, or total where that is less", () => {
+  it("callbacks.concurrency.perHost is 16, or total if that is less", () => {
     const concurrency = (given: object) => read({ callbacks: { concurrency: given } }).callbackConcurrency;
     expect([concurrency({}), concurrency({ total: 4 }), concurrency({ total: 300, perHost: 200 })]).toEqual([
       { total: 128, perHost: 16 },
@@ -127,7 +127,7 @@ describe("options: what the engine gets", () => {
     ]);
   });
 
-  it("objects of the user's come through as they are, not as copies", () => {
+  it("the user's objects are passed on, not copied", () => {
     const rule = Object.create({ judge: () => undefined }, { name: { value: "mine" } });
     const source = Object.create({ read: () => [] }, { provider: { value: "mine" } });
     const locale = () => "fr";
@@ -136,7 +136,7 @@ describe("options: what the engine gets", () => {
     expect(settings.receiptBase).toBe("https://api.example/x");
   });
 
-  it("test numbers with a code or outcome are never sent to, and all are exempt", () => {
+  it("testNumbers keeps the codes of its numbers, and exempts all of them from the rules for numbers", () => {
     const { testNumbers, numberRules } = read({ testNumbers: ["+447700900001", { number: "+447700900002", code: "1234" }] });
     expect([...testNumbers]).toEqual([
       ["+447700900001", undefined],
@@ -145,13 +145,13 @@ describe("options: what the engine gets", () => {
     expect(numberRules.testNumbers).toBe(testNumbers);
   });
 
-  it("blocked are the numbers listed, and those under a prefix with a *", () => {
+  it("blockedNumbers blocks the numbers that it lists, and those with a prefix that ends in *", () => {
     const { blocked } = read({ blockedNumbers: ["+33612345678", "+4477*"] });
     expect(["+33612345678", "+336123456789", "+447700900123", "+4476"].map(blocked)).toEqual([true, false, true, false]);
   });
 });
 
-describe("an explicit `undefined` is as good as absent (docs/contract.md#undefined-options)", () => {
+describe("an explicit `undefined` counts as left out (docs/contract.md#undefined-options)", () => {
   it.each([
     ["lifetime", { policy: { lifetime: undefined } }],
     ["limits: { perIp }", { policy: { limits: { perIp: undefined } } }],
@@ -198,7 +198,7 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
       },
     }) satisfies Required<PolicyOverride>;
 
-  /** Every option there is, each with another value than its default. */
+  /** Every option, each with a value other than its default. */
   const full = {
     ...neededOptions,
     sender: { send: async () => ({ outcome: "accepted" }), plan: () => ({ route: "one", price: 1 }) },
@@ -270,7 +270,7 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
     })
     .filter((path) => !needed.has(path));
 
-  /** The value without what stands at the paths: gone, or there as `undefined`. */
+  /** The value with the paths left out, or set to `undefined`. */
   function without<T>(value: T, paths: ReadonlySet<string>, how: "gone" | "undefined", at = ""): T {
     if (typeof value !== "object" || value === null) return value;
     if (Array.isArray(value)) return value.map((one, index) => without(one, paths, how, `${at}${index}.`)) as T;
@@ -278,7 +278,7 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
     return Object.fromEntries(left.map(([key, one]) => [key, paths.has(at + key) ? undefined : without(one, paths, how, `${at}${key}.`)])) as T;
   }
 
-  it("any options, on any level, set to `undefined` give the settings and policies that leaving them out gives", () => {
+  it("any options on any level give the same settings and policies when `undefined` as when left out", () => {
     const outcome = (paths: ReadonlySet<string>, how: "gone" | "undefined") => {
       const options = without<VerifierOptions>(full, paths, how);
       const { blocked, ...settings } = readOptions(options);
@@ -296,7 +296,7 @@ describe("an explicit `undefined` is as good as absent (docs/contract.md#undefin
 });
 
 describe("a customer's policy from a source", () => {
-  it("is held to the rules of the configuration, and its faults name the path", () => {
+  it("is checked by the rules of the configuration, and its errors name the path", () => {
     const settings = read({});
     const fault = (policy: unknown) => () => readCustomerPolicy(settings, policy);
     expect(fault({ codeLength: 4 })).toThrow("policy: the guess budget is broken");
