@@ -16,7 +16,7 @@ describe("the store contract itself (docs/contract.md#contract-suites)", () => {
     expect(new Set(names).size).toBe(names.length);
   });
 
-  it("races 50 callers by default, and from 2 to 1,000", () => {
+  it("races 50 callers by default, and allows from 2 to 1,000", () => {
     expect(storeContract().some(({ name }) => name.includes("of 50 racing"))).toBe(true);
     expect(storeContract({ racers: 7 }).some(({ name }) => name.includes("of 7 racing"))).toBe(true);
     for (const racers of [1, 2.5, 1_001, Number.NaN]) expect(() => storeContract({ racers })).toThrow("racers must be an integer from 2 to 1,000");

@@ -10,7 +10,10 @@ import { startProxy } from "../support/redis-proxy.js";
 import { type Answer, newNumber, serviceOn } from "../support/redis-service.js";
 import { deadline, expectInTime, type Figures, refused, slowest, throughCuts, throughOutage } from "./faults.js";
 
-/** The options that docs/stores.md names: with them a call to a server that is gone ends by itself, and its connection is given up. */
+/**
+ * The options that docs/stores.md recommends: with them, a call to a server that is gone ends by itself and its
+ * connection is dropped.
+ */
 const limits: MongoClientOptions = { serverSelectionTimeoutMS: 2_000, connectTimeoutMS: 2_000, socketTimeoutMS: 2_000 };
 
 const clients: Record<string, (url: string) => Promise<Connected>> = {
@@ -23,7 +26,7 @@ const figures: Record<string, Figures> = {};
 const server = await ownMongoServer("faults of MongoDB");
 afterAll(() => server?.stop());
 
-describe.runIf(server)("faults of MongoDB", () => {
+describe.runIf(server)("MongoDB failures", () => {
   const mongo = server as OwnMongoServer;
 
   afterAll(() => {
@@ -84,7 +87,7 @@ describe.runIf(server)("faults of MongoDB", () => {
       40_000,
     );
 
-    it("stopped in the middle of a burst: nothing acknowledged is lost", async () => {
+    it("a server stopped during a burst loses nothing acknowledged", async () => {
       const { db, close } = await connect(mongo.url);
       const service = serviceOn(mongoStore({ db }));
       await service.create(newNumber());
@@ -96,8 +99,8 @@ describe.runIf(server)("faults of MongoDB", () => {
       await close();
     });
 
-    it("killed and started again: it serves, and what the server has kept stands", async () => {
-      // For the mark alone: the store itself asks a standalone server to write its journal first.
+    it("a server killed and restarted serves again, and what it has stored is intact", async () => {
+      // For the mark only: the store itself asks a standalone server to write its journal first.
       const { db, client, close } = await connect(`${mongo.url}?journal=true`);
       const service = serviceOn(mongoStore({ db }));
       await client.db(db.databaseName).collection("mark").insertOne({});
@@ -106,7 +109,7 @@ describe.runIf(server)("faults of MongoDB", () => {
       await close();
     });
 
-    it("slow: right while it is in time, 503 when it is not", async () => {
+    it("a slow server gives correct results within the deadline, and 503 beyond it", async () => {
       const proxy = await startProxy(mongo.port);
       const { db, close } = await connect(`mongodb://127.0.0.1:${proxy.port}`);
       const service = serviceOn(mongoStore({ db }));
@@ -128,10 +131,11 @@ describe.runIf(server)("faults of MongoDB", () => {
       await proxy.close();
     });
 
-    it("stopped in the middle of a retry's write, it loses the retry, and neither a rung, the cool-down nor a code", async () => {
+    it("a retry whose write hits a stopped server is lost, and costs no attempt, no cool-down and no code", async () => {
       const { db, close } = await connect(mongo.url);
       let stopping = false;
-      // The server stops just before what the retry claims reaches it, and does the work when it goes on: the answer is late.
+      // The server stops just before the retry's claims reach it, and does the work once it resumes: the response is
+      // late.
       const hanging: MongoDb = {
         databaseName: db.databaseName,
         command: (command) => db.command(command),
@@ -171,7 +175,7 @@ describe.runIf(server)("faults of MongoDB", () => {
       await close();
     });
 
-    it("answers cut off after the write: nothing is sent, no guess is free, a check with an Idempotency-Key is answered as it was judged", async () => {
+    it("responses cut off after the write: nothing is sent, wrong codes stay limited, and a check repeated with its Idempotency-Key gets its result", async () => {
       const proxy = await startProxy(mongo.port);
       const { db, close } = await connect(`mongodb://127.0.0.1:${proxy.port}`);
       const service = serviceOn(mongoStore({ db }));

@@ -9,7 +9,10 @@ import { back, expectClosed, expectInTime, type Figures, refused, slowest, throu
 
 const installed = postgresIsInstalled("faults of PostgreSQL");
 
-/** The options that docs/stores.md names: with them a call to a server that is gone ends by itself, and its connection is given up. */
+/**
+ * The options that docs/stores.md recommends: with them, a call to a server that is gone ends by itself and its
+ * connection is dropped.
+ */
 const limits: PoolConfig = { connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500, max: 20 };
 
 interface Connected extends Pick<PostgresStoreOptions, "pool"> {
@@ -33,7 +36,7 @@ const clients: Readonly<Record<string, (url: string) => Connected>> = {
 
 const figures: Record<string, Figures> = {};
 
-describe.runIf(installed)("faults of PostgreSQL", () => {
+describe.runIf(installed)("PostgreSQL failures", () => {
   let server: OwnPostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
@@ -44,7 +47,7 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
     await server?.stop();
   });
 
-  /** A service in a database of its own. */
+  /** A service with its own database. */
   async function open(connect: (url: string) => Connected, over?: (url: URL) => void): Promise<{ service: Service; url: string; close(): Promise<unknown> }> {
     const { url, close } = await newStore(server);
     await close();
@@ -55,26 +58,27 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
   }
 
   describe.each(Object.entries(clients))("through %s", (name, connect) => {
-    it("stopped in the middle of a burst: nothing acknowledged is lost", async () => {
+    it("a server stopped during a burst loses nothing acknowledged", async () => {
       const { service, close } = await open(connect);
       const down = () => server.signal("SIGSTOP");
       figures[`stopped, ${name}`] = await throughOutage(service, down, () => server.signal("SIGCONT"));
       await close();
     });
 
-    it("killed and started again: what was acknowledged is there", async () => {
+    it("a server killed and restarted loses nothing acknowledged", async () => {
       const { service, close } = await open(connect);
       figures[`killed, ${name}`] = await throughOutage(service, server.kill, server.restart);
       await close();
     });
 
-    it("connections cut before or after the work was done: nothing is sent, no guess is free, a check with an Idempotency-Key is answered as it was judged", async () => {
+    it("connections cut before or after the write: nothing is sent, wrong codes stay limited, and a check repeated with its Idempotency-Key gets its result", async () => {
       for (const cut of ["cutRequests", "cutAnswers"] as const) {
         const proxy = await startProxy(server.port);
         const { service, close } = await open(connect, (address) => {
           address.port = String(proxy.port);
         });
-        // While a server accepts connections and drops them, postgres.js opens others without a pause, and takes a while to be done with that.
+        // While a server accepts connections and drops them, postgres.js keeps opening new ones, and needs a while to
+        // recover.
         figures[`${cut}, ${name}`] = await throughCuts(service, proxy[cut], name.startsWith("postgres.js") ? 3 * back : back);
         await close();
         await proxy.close();
@@ -84,7 +88,7 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
 
   const viaPg = clients["pg 8"] as (url: string) => Connected;
 
-  it("slow: right while it is in time, 503 when it is not", async () => {
+  it("a slow server gives correct results within the deadline, and 503 beyond it", async () => {
     const proxy = await startProxy(server.port);
     const { service, close } = await open(viaPg, (address) => {
       address.port = String(proxy.port);
@@ -101,7 +105,7 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
     await proxy.close();
   });
 
-  it("statement_timeout: rows that another session holds end in a 503, and the work is done when it lets go", async () => {
+  it("with statement_timeout, rows locked by another session give 503, and the check succeeds once they are unlocked", async () => {
     const { service, url, close } = await open((url) => {
       const pool = poolOf(url, { statement_timeout: 300 });
       return { pool, close: () => pool.end() };
@@ -120,7 +124,7 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
     await close();
   });
 
-  it("a deadlock that the server ends is asked again under the same token", async () => {
+  it("a commit that the server aborts because of a deadlock is repeated under the same token", async () => {
     const { url, store, close } = await newStore(server);
     const pool = poolOf(url, { max: 1 });
     const [now, customer] = [Date.now(), "5e1fe9f6-3a0c-4d27-9a3e-000000000001"];
@@ -141,7 +145,7 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
       }
     };
     const record = { customer, id: customer, tokens: ["t"], data: "d", now, keepUntil: now + 3_600_000 };
-    // The server looks for a deadlock once, after a second: by then this session must wait too.
+    // The server looks for a deadlock once, after a second: by then this session must be waiting too.
     const waits = other.query(`do $$ begin
       while not exists (select from pg_locks where not granted) loop perform pg_sleep(0.01); end loop;
       perform from phoneproof.customer for update;
@@ -154,11 +158,11 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
     await Promise.all([other.end(), pool.end(), close()]);
   });
 
-  it("serialization failures are asked again a few times, then reported: under repeatable read no limit is passed", async () => {
+  it("serialization failures are retried a few times, then reported; under repeatable read no limit is exceeded", async () => {
     const { url, close } = await newStore(server);
     await sql(url, `alter database ${new URL(url).pathname.slice(1)} set default_transaction_isolation = 'repeatable read'`);
     const pool = poolOf(url, { max: 10 });
-    // Commits of one store go together, so that they do not fail each other.
+    // Commits of one store are batched, so that they do not make each other fail.
     const [store, ...others] = Array.from({ length: 10 }, () => postgresStore({ pool })) as [PostgresStore, ...PostgresStore[]];
     const [now, customer] = [Date.now(), "5e1fe9f6-3a0c-4d27-9a3e-000000000002"];
     const claim = () => ({ sum: `${customer}:s`, part: 1, parts: 3, weight: 1, limit: 10, now, keepUntil: now + 3_600_000 });
@@ -173,17 +177,17 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
     await Promise.all([pool.end(), close()]);
   });
 
-  it("a full disk: 503, nothing is sent, nothing acknowledged is lost, and it serves when there is room", async () => {
+  it("a full disk gives 503 and sends nothing; once there is room, requests are served and nothing acknowledged is lost", async () => {
     const { service, url, close } = await open(viaPg);
     const created = await service.create(newNumber());
-    // A table that is larger than any other file; how many creates its free pages take depends on the autovacuum.
+    // A table larger than any other file; how many creates fit into its free pages depends on autovacuum.
     await sql(
       url,
       "insert into phoneproof.sum (name, part, held, ends) select 'x' || repeat('y', 200) || i, 0, 0, 1e9::integer from generate_series(1, 40000) i",
       "checkpoint",
     );
     const [{ size = "" } = {}] = await sql<{ size: string }>(url, "select pg_relation_size('phoneproof.sum')::text as size");
-    // Every connection that the service has, and each that it makes later.
+    // Applies to every connection of the service, open or future.
     server.limitFiles(Number(size));
     let closed: Answer | undefined;
     for (let tries = 0; tries < 3_000 && closed?.status !== 503; tries++) {
@@ -200,7 +204,7 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
     await close();
   });
 
-  it("a standby refuses: 503, nothing is sent, and ping says why; promoted in the primary's place it has all that was acknowledged", async () => {
+  it("a standby gives 503, sends nothing, and inspect shows why; promoted to primary it has everything that was acknowledged", async () => {
     const primary = await startPostgres(["synchronous_standby_names=*", "synchronous_commit=local"]);
     const standby = await startStandby(primary, ["synchronous_standby_names="]);
     try {
@@ -236,7 +240,7 @@ describe.runIf(installed)("faults of PostgreSQL", () => {
     }
   });
 
-  it("the contract's races hold where the server ends connections at random", async () => {
+  it("a limit holds under racing commits while the server ends connections at random", async () => {
     const { url, close } = await newStore(server);
     const pool = poolOf(url, { max: 10 });
     const admin = poolOf(await newDatabase(server), { max: 1 });

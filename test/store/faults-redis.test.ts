@@ -17,7 +17,7 @@ function connect(name: string, server: { port: number; url: string }, patience =
   return (clients[name] as (typeof clients)[string])(server, patience);
 }
 
-describe.runIf(installed)("faults of Redis", () => {
+describe.runIf(installed)("Redis failures", () => {
   afterAll(() => {
     console.log("Redis under faults:");
     console.table(figures);
@@ -32,9 +32,10 @@ describe.runIf(installed)("faults of Redis", () => {
     }
   };
 
-  // How a client loses its connection and comes back is its own; what the server has lost, and what the store waits for, is not.
+  // Clients differ in how they lose a connection and reconnect; what the server has lost, and what the store waits for,
+  // does not.
   describe.each(underError)("through %s", (name) => {
-    it("killed and restarted: what was acknowledged is there, with appendonly", async () => {
+    it("with appendonly, a server killed and restarted loses nothing acknowledged", async () => {
       await on(["--appendonly", "yes", "--appendfsync", "always"], async (server) => {
         const { client, close } = await connect(name, server);
         figures[`killed, ${name}`] = await throughOutage(
@@ -46,7 +47,7 @@ describe.runIf(installed)("faults of Redis", () => {
       });
     });
 
-    it("stopped in the middle of a burst", async () => {
+    it("a server stopped during a burst loses nothing acknowledged", async () => {
       await on([], async (server) => {
         const { client, close } = await connect(name, server);
         figures[`stopped, ${name}`] = await throughOutage(
@@ -58,7 +59,7 @@ describe.runIf(installed)("faults of Redis", () => {
       });
     });
 
-    it("answers cut off after the write: nothing is sent, no guess is free, a check with an Idempotency-Key is answered as it was judged", async () => {
+    it("responses cut off after the write: nothing is sent, wrong codes stay limited, and a check repeated with its Idempotency-Key gets its result", async () => {
       await on([], async (server) => {
         const proxy = await startProxy(server.port);
         const { client, close } = await connect(name, proxy);
@@ -70,7 +71,7 @@ describe.runIf(installed)("faults of Redis", () => {
     });
   });
 
-  it("restarted empty: it serves again, and what was kept is lost", async () => {
+  it("a server restarted empty serves again, and its records and limits are lost", async () => {
     await on([], async (server) => {
       const { client, close } = await connect("ioredis 6", server);
       const service = serviceOn(redisStore({ client }));
@@ -97,7 +98,7 @@ describe.runIf(installed)("faults of Redis", () => {
   });
 
   it.each(["redis 6", "redis 5", "ioredis 6", "ioredis 5"])(
-    "a connection that carries nothing more, through %s: another takes its place under traffic",
+    "a connection that goes silent, through %s, is replaced while requests keep coming",
     async (name) => {
       await on([], async (server) => {
         const proxy = await startProxy(server.port);
@@ -122,7 +123,7 @@ describe.runIf(installed)("faults of Redis", () => {
     },
   );
 
-  it("slow: right while it is in time, 503 when it is not", async () => {
+  it("a slow server gives correct results within the deadline, and 503 beyond it", async () => {
     await on([], async (server) => {
       const proxy = await startProxy(server.port);
       const [calm, hasty] = [await connect("ioredis 6", proxy, patient), await connect("ioredis 6", proxy)];
@@ -147,14 +148,14 @@ describe.runIf(installed)("faults of Redis", () => {
     });
   });
 
-  it("a cluster node fails over: the other nodes serve on, and all is served again after", async () => {
+  it("when a cluster node fails over, the other nodes keep serving, and all requests are served afterwards", async () => {
     const cluster = await startCluster(1_000);
     const connected = await Promise.all(Object.entries(clusterClients).map(async ([name, connectTo]) => ({ name, ...(await connectTo(cluster, hurried)) })));
     try {
       const [first] = cluster.masters as [RedisServer];
       const services = await Promise.all(
         connected.map(async ({ name, client }) => {
-          // What customers count is spread over the nodes by customer.
+          // Each customer's counters are on one node; many customers spread over all nodes.
           const store = redisStore({ client });
           const made = Array.from({ length: 30 }, async () => {
             const service = serviceOn(store);
@@ -202,60 +203,63 @@ describe.runIf(installed)("faults of Redis", () => {
     }
   });
 
-  describe("the cluster node of the windows hangs", () => {
+  describe("the cluster node that holds a customer's windows hangs", () => {
     let cluster: RedisCluster;
     beforeAll(async () => {
       cluster = await startCluster();
     });
     afterAll(() => cluster?.stop());
 
-    it.each(Object.keys(clusterClients))("through %s: retries answer 503; when it is back, none has cost a retry or pushed the code out", async (name) => {
-      const { client, close } = await (clusterClients[name] as (typeof clusterClients)[string])(cluster, hurried);
-      let ahead = 0;
-      const now = () => Date.now() + ahead;
-      try {
-        const service = serviceOn(redisStore({ client }), { clock: { ...systemClock(), now } });
-        const nodeOf = async (uuid: string, before: string, after: string) => {
-          const pattern = `*${before}${Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url")}${after}`;
-          const found = await Promise.all(cluster.masters.map(async (node) => (await node.cli("KEYS", pattern)) !== ""));
-          return cluster.masters[found.indexOf(true)];
-        };
-        const ids: string[] = [];
-        let hung: RedisServer | undefined;
-        while (ids.length < 2) {
-          const id = (await service.create(newNumber())).body.authentication_uuid;
-          hung ??= await nodeOf(service.customer, "{", "}*");
-          if ((await nodeOf(id, "", "")) !== hung) ids.push(id);
+    it.each(Object.keys(clusterClients))(
+      "through %s, retries return 503; once it is back, none of them has used up a retry or invalidated the code",
+      async (name) => {
+        const { client, close } = await (clusterClients[name] as (typeof clusterClients)[string])(cluster, hurried);
+        let ahead = 0;
+        const now = () => Date.now() + ahead;
+        try {
+          const service = serviceOn(redisStore({ client }), { clock: { ...systemClock(), now } });
+          const nodeOf = async (uuid: string, before: string, after: string) => {
+            const pattern = `*${before}${Buffer.from(uuid.replaceAll("-", ""), "hex").toString("base64url")}${after}`;
+            const found = await Promise.all(cluster.masters.map(async (node) => (await node.cli("KEYS", pattern)) !== ""));
+            return cluster.masters[found.indexOf(true)];
+          };
+          const ids: string[] = [];
+          let hung: RedisServer | undefined;
+          while (ids.length < 2) {
+            const id = (await service.create(newNumber())).body.authentication_uuid;
+            hung ??= await nodeOf(service.customer, "{", "}*");
+            if ((await nodeOf(id, "", "")) !== hung) ids.push(id);
+          }
+          const [checked, retried] = ids as [string, string];
+          const sentBefore = service.sent.length;
+          await hung?.signal("SIGSTOP");
+          ahead += 31_000;
+          const during = await Promise.all(ids.flatMap((id) => [service.retry(id), service.retry(id), service.retry(id)]));
+          expectInTime(during);
+          expect(refused(during)).toBe(during.length);
+          expect(service.sent).toHaveLength(sentBefore);
+          await hung?.signal("SIGCONT");
+          const served = await timeUntilServed(service);
+          expect((await service.check(checked, service.codeOf(checked))).body.status).toBe("valid");
+          const answers = [];
+          for (let turn = 0; turn < 5; turn++) {
+            answers.push((await service.retry(retried)).body.status);
+            ahead += 121_000;
+          }
+          expect(answers).toEqual(["approved", "approved", "approved", "approved", "rate_limited"]);
+          figures[`cluster node of the windows hung, ${name}`] = {
+            "requests refused": refused(during),
+            "slowest answer ms": slowest(during),
+            "served again after ms": served,
+          };
+        } finally {
+          await close();
         }
-        const [checked, retried] = ids as [string, string];
-        const sentBefore = service.sent.length;
-        await hung?.signal("SIGSTOP");
-        ahead += 31_000;
-        const during = await Promise.all(ids.flatMap((id) => [service.retry(id), service.retry(id), service.retry(id)]));
-        expectInTime(during);
-        expect(refused(during)).toBe(during.length);
-        expect(service.sent).toHaveLength(sentBefore);
-        await hung?.signal("SIGCONT");
-        const served = await timeUntilServed(service);
-        expect((await service.check(checked, service.codeOf(checked))).body.status).toBe("valid");
-        const answers = [];
-        for (let turn = 0; turn < 5; turn++) {
-          answers.push((await service.retry(retried)).body.status);
-          ahead += 121_000;
-        }
-        expect(answers).toEqual(["approved", "approved", "approved", "approved", "rate_limited"]);
-        figures[`cluster node of the windows hung, ${name}`] = {
-          "requests refused": refused(during),
-          "slowest answer ms": slowest(during),
-          "served again after ms": served,
-        };
-      } finally {
-        await close();
-      }
-    });
+      },
+    );
   });
 
-  it("a master behind a sentinel fails over: 503 until then, served again after", async () => {
+  it("when a master behind a sentinel fails over, requests return 503 until then and are served afterwards", async () => {
     const [master, replica] = [await startRedis(), await startRedis()];
     await replica.cli("REPLICAOF", "127.0.0.1", String(master.port));
     await until("the replica is in sync", async () => (await replica.cli("INFO", "replication")).includes("master_link_status:up"));
@@ -292,7 +296,7 @@ describe.runIf(installed)("faults of Redis", () => {
     }
   });
 
-  it("a lagging replica promoted: what it had not received is lost, unless the client waits for it (WAIT)", async () => {
+  it("promoting a lagging replica loses what it had not received, unless the client waits for it (WAIT)", async () => {
     const [master, replica] = [await startRedis(), await startRedis()];
     const { client, close } = await connect("ioredis 6", master);
     const afterwards = await connect("ioredis 6", replica);

@@ -2,15 +2,17 @@ import { expect } from "vitest";
 import { until } from "../support/redis.js";
 import { type Answer, newNumber, type Service } from "../support/redis-service.js";
 
-/** "Every request ends within its one deadline for all store calls (2 s)"; what is above it is the test machine's. */
+/** "Every request ends within its one deadline for all store calls (2 s)"; the rest allows for a slow test machine. */
 export const deadline = 2_000 + 8_000;
-/** "service is back within 2 s of the client being able to reach the server"; what is above it is the test machine's. */
+/**
+ * "service is back within 2 s of the client being able to reach the server"; the rest allows for a slow test machine.
+ */
 export const back = 2_000 + 8_000;
 
-/** What is printed of a fault. */
+/** The measurements that are printed for a failure. */
 export type Figures = Record<string, string | number>;
 
-/** 200, or 503 with `Retry-After`, and never later than the deadline. */
+/** Each response is 200, or 503 with `Retry-After`, and never later than the deadline. */
 export function expectInTime(answers: readonly Answer[]): void {
   for (const { status, retryAfter, body, ms } of answers) {
     expect([200, 503]).toContain(status);
@@ -22,7 +24,7 @@ export function expectInTime(answers: readonly Answer[]): void {
 export const refused = (answers: readonly Answer[]) => answers.filter(({ status }) => status === 503).length;
 export const slowest = (answers: readonly Answer[]) => Math.round(Math.max(...answers.map(({ ms }) => ms)));
 
-/** How long it takes, in milliseconds, until a request is served. */
+/** Milliseconds until a request is served. */
 export async function timeUntilServed(service: Service, within = back): Promise<number> {
   const started = performance.now();
   await until("the service is back", async () => (await service.create(newNumber())).status === 200);
@@ -31,13 +33,16 @@ export async function timeUntilServed(service: Service, within = back): Promise<
   return served;
 }
 
-/** Repeats a request under its key while the response is 503, as clients do: a pool may not have all its connections back yet. */
+/**
+ * Repeats a request under its key while the response is 503, as clients do: a pool may not have all its connections
+ * back yet.
+ */
 export async function served(ask: () => Promise<Answer>, started = performance.now()): Promise<Answer> {
   const answer = await ask();
   return answer.status === 503 && performance.now() - started < back ? served(ask, started) : answer;
 }
 
-/** A create, a check and a retry that are refused in time, and send nothing. */
+/** A create, a check and a retry get 503 in time and send nothing. */
 export async function expectClosed(service: Service, id: string): Promise<Answer[]> {
   const sentBefore = service.sent.length;
   const closed = await Promise.all([service.create(newNumber()), service.check(id, service.codeOf(id)), service.retry(id)]);
@@ -48,9 +53,10 @@ export async function expectClosed(service: Service, id: string): Promise<Answer
 }
 
 /**
- * An outage while creates, retries and checks are going on: what was acknowledged before is judged by after, no message goes out that was not stored, and no budget is exceeded.
+ * An outage during creates, retries and checks: what was acknowledged before can be checked afterwards, no message is
+ * sent that was not stored, and no budget is exceeded.
  *
- * @param hasKept Whether the server still has what it wrote before; one without a disk has not.
+ * @param hasKept Whether the server still has what it wrote before; one without a disk does not.
  */
 export async function throughOutage(
   service: Service,
@@ -58,7 +64,7 @@ export async function throughOutage(
   up: () => Promise<void> | void,
   hasKept: () => Promise<boolean> = async () => true,
 ): Promise<Figures> {
-  // On a loaded machine the first connections may take longer than a request may.
+  // On a loaded machine the first connections may take longer than a request's deadline.
   const created = (await Promise.all(Array.from({ length: 10 }, () => service.create(newNumber())))).filter(({ status }) => status === 200);
   const acknowledged = created.map(({ body }) => body.authentication_uuid);
   expect(acknowledged.length).toBeGreaterThan(0);
@@ -99,7 +105,10 @@ export async function throughOutage(
   return { ...figures, "wrong codes judged": judged };
 }
 
-/** Connections that are cut before or after the work was done: nothing is sent, no guess is free, a check with an Idempotency-Key is answered as it was judged. */
+/**
+ * Connections cut before or after the work was done: nothing is sent, no more than 5 wrong codes get a verdict, and a
+ * check repeated with its Idempotency-Key gets its result.
+ */
 export async function throughCuts(service: Service, cut: (cutting: boolean) => void, backWithin = back): Promise<Figures> {
   const { authentication_uuid: guessed } = (await service.create(newNumber())).body;
   const { authentication_uuid: validated } = (await service.create(newNumber())).body;

@@ -6,14 +6,14 @@ import type { Claim, RecordWrite, Store, StoredRecord, SumClaim } from "../../sr
 const start = Date.parse("2020-05-05T05:05:05.000Z");
 const minute = 60_000;
 
-/** How long after its end something may still be there. */
+/** How long after its end an entry may still be there. */
 const lag = 1_000;
 
 afterEach(() => {
   vi.useRealTimers();
 });
 
-/** A store of its own whose clock stands still until it is moved. */
+/** A new store whose clock stands still until it is moved. */
 function own(maxRecords = 1_000) {
   const clock = { now: start };
   return { store: memoryStore({ name: randomUUID(), maxRecords, now: () => clock.now }), clock };
@@ -29,7 +29,7 @@ const record = (fields: Partial<RecordWrite> = {}): RecordWrite => ({
   ...fields,
 });
 
-/** As `find` returns it. */
+/** The record as `find` returns it. */
 const stored = ({ customer, id, tokens, data, keepUntil }: RecordWrite): StoredRecord => ({ customer, id, tokens, data, keepUntil });
 
 const find = (store: Store, { customer, id }: StoredRecord) => store.find(customer, id);
@@ -48,7 +48,7 @@ const sum = (name: string, weight: number, fields: Partial<SumClaim> = {}): Clai
   ...fields,
 });
 
-/** What a window holds: taking out a member that is not there returns it. */
+/** How many members a window holds: taking out an unknown member returns that. */
 async function held(store: Store, window: string, since = 0): Promise<number> {
   const result = await store.commit({ claims: [{ window, member: "none", now: start, since, keepUntil: start, out: true }] });
   return result.done ? (result.counts[0] as number) : Number.NaN;
@@ -56,10 +56,10 @@ async function held(store: Store, window: string, since = 0): Promise<number> {
 
 const done = { done: true, counts: [], asked: [] };
 
-describe("every memoryStore() is a store of its own; one with a name is one per process", () => {
+describe("every memoryStore() is a separate store; one with a name is shared within the process", () => {
   const expiry = { now: start, keepUntil: start + minute };
 
-  test("two calls without a name know nothing of each other, whatever their options are", async () => {
+  test("stores without a name share nothing, whatever their options", async () => {
     const stores = [memoryStore(), memoryStore(), memoryStore({ maxRecords: 5 }), memoryStore({ name: "default" })];
     await stores[0]?.put("key", "value", expiry);
     expect(await Promise.all(stores.map((store) => store.get("key")))).toEqual(["value", undefined, undefined, undefined]);
@@ -67,14 +67,14 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
     expect(await stores[0]?.get("key")).toBe("value");
   });
 
-  test("one name is one store, another name another", async () => {
+  test("the same name gives the same store, another name another store", async () => {
     const name = randomUUID();
     await memoryStore({ name }).put("key", "value", expiry);
     expect(await memoryStore({ name }).get("key")).toBe("value");
     expect(await own().store.get("key")).toBeUndefined();
   });
 
-  test("without a name it is refused in a server of Next.js, whose bundles would each have one, and the message says what to do", () => {
+  test("a store without a name is rejected in a Next.js server, where each bundle would have its own, and the error gives the fix", () => {
     vi.stubEnv("NEXT_RUNTIME", "nodejs");
     try {
       expect(() => memoryStore()).toThrow('Give the store a name, so that they share it: memoryStore({ name: "verifier" }).');
@@ -84,7 +84,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
     }
   });
 
-  test("a second copy of the module shares it", async () => {
+  test("a second copy of the module shares a store by its name", async () => {
     const name = randomUUID();
     await memoryStore({ name }).put("key", "value", expiry);
     vi.resetModules();
@@ -93,7 +93,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
     expect(await copy.memoryStore({ name }).get("key")).toBe("value");
   });
 
-  test("close lets the name go", async () => {
+  test("close frees the name", async () => {
     const name = randomUUID();
     const first = memoryStore({ name, maxRecords: 5 });
     await first.put("key", "value", expiry);
@@ -105,7 +105,7 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
     expect(memoryStore({ name, maxRecords: 6 })).toBe(second);
   });
 
-  test("another maxRecords for the same name is refused, and the message says what to do", () => {
+  test("a different maxRecords for the same name is rejected, and the error gives the fix", () => {
     const name = randomUUID();
     memoryStore({ name, maxRecords: 5 });
     expect(() => memoryStore({ name, maxRecords: 6 })).toThrow(
@@ -115,13 +115,13 @@ describe("every memoryStore() is a store of its own; one with a name is one per 
     expect(() => memoryStore({ name, maxRecords: 5 })).not.toThrow();
   });
 
-  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "5" as unknown as number])("maxRecords %s is refused", (maxRecords) => {
+  test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "5" as unknown as number])("maxRecords %s is rejected", (maxRecords) => {
     expect(() => own(maxRecords)).toThrow("maxRecords must be an integer of 1 or more");
   });
 });
 
-describe("bounded, and nothing is forgotten before its end (docs/contract.md#early-end)", () => {
-  test("a record more than maxRecords is refused with what its commit claims; those that are there are written on", async () => {
+describe("bounded, and nothing is dropped before its end (docs/contract.md#early-end)", () => {
+  test("a record beyond maxRecords is rejected along with its commit's claims; existing records can still be written", async () => {
     const { store, clock } = own(2);
     const window = `${randomUUID()}:a`;
     const [first, second, third] = [record(), record({ keepUntil: start + 10 * minute }), record()];
@@ -145,7 +145,7 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     expect(await find(store, second)).toEqual(stored(second));
   });
 
-  test("sixteen members of windows, parts of sums and counters are kept for each record, and the record goes with what it claims", async () => {
+  test("16 members, parts of sums and counters fit for each record; beyond that a commit is rejected whole", async () => {
     const { store, clock } = own(1);
     const [window, other] = [`${randomUUID()}:a`, `${randomUUID()}:s`];
     const full = "it holds at most 16 members of windows, parts of sums and counters with maxRecords 1";
@@ -172,7 +172,7 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     expect([await held(store, window), ...(await store.tally([], ["counter"]))]).toEqual([0, 0]);
   });
 
-  test("what had ended and makes room for the very commit that writes it again is written again, and freed once", async () => {
+  test("entries that expire to make room for the commit that writes them again are stored, and freed only once", async () => {
     const { store, clock } = own(1);
     const customer = randomUUID();
     const window = (index: number) => `${customer}:w${index}`;
@@ -182,7 +182,8 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
       const now = clock.now;
       expect(await fill(0, 16, now)).toMatchObject({ done: true });
       clock.now += minute + lag;
-      // A write frees four of those that have ended; for twelve windows more than there is room for, it frees some of the very ones that it writes.
+      // A write frees four of those that have ended; with twelve windows more than fit, it frees some of the very ones
+      // that it writes.
       expect(await fill(4, 20, clock.now)).toMatchObject({ done: true });
       await expect(fill(30, 31, clock.now)).rejects.toThrow("is full");
       for (let index = 4; index < 20; index++) expect(await held(store, window(index), now)).toBe(1);
@@ -202,14 +203,14 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
     expect([await store.get("a"), await store.get("b")]).toEqual([undefined, "1"]);
   });
 
-  test("members that have ended make room in a window that lives on", async () => {
+  test("expired members make room in a window that stays in use", async () => {
     const { store, clock } = own(1);
     const window = `${randomUUID()}:a`;
     for (let i = 0; i < 200; i++, clock.now += 10_000)
       expect(await store.commit({ claims: [member(window, `${i}`, clock.now)] })).toMatchObject({ done: true });
   });
 
-  test("a window keeps a few members more than the largest limit on it, the newest", async () => {
+  test("a window stores its newest members, a few more than its largest limit", async () => {
     const { store } = own();
     const window = `${randomUUID()}:a`;
     for (let i = 1; i <= 60; i++) {
@@ -221,7 +222,7 @@ describe("bounded, and nothing is forgotten before its end (docs/contract.md#ear
   });
 });
 
-test("a method has done its work when it returns its promise", async () => {
+test("a method has done its work by the time it returns its promise", async () => {
   const { store } = own();
   const one = record({ wakeAt: start });
   const window = `${one.customer}:a`;
@@ -235,8 +236,8 @@ test("a method has done its work when it returns its promise", async () => {
   expect(await Promise.all(calls)).toMatchObject([{ done: true }, { refusedBy: 0, count: 1, roomSince: start }, [{ id: one.id }], undefined, { counts: [1] }]);
 });
 
-describe("freeing what has ended", () => {
-  test("a record's end is the one it was given last, later or earlier", async () => {
+describe("freeing what has expired", () => {
+  test("a record's end is the one written last, later or earlier", async () => {
     const { store, clock } = own(2);
     const lengthened = record();
     const shortened = record({ keepUntil: start + 20 * minute });
@@ -256,7 +257,7 @@ describe("freeing what has ended", () => {
     for (const each of [record(), record()]) expect(await store.commit({ record: each })).toEqual(done);
   });
 
-  test("members, sums and counters live as long as the longest of their lives", async () => {
+  test("members, sums and counters live until the latest of their ends", async () => {
     const { store, clock } = own();
     const name = `${randomUUID()}:a`;
     const [day, since] = [{ keepUntil: start + 24 * 60 * minute }, { since: start - minute }];
@@ -274,7 +275,7 @@ describe("freeing what has ended", () => {
     expect(await store.tally([], [name])).toEqual([3]);
   });
 
-  test("a life is measured by the store's own clock, however far off the caller's is", async () => {
+  test("lifetimes follow the store's own clock, however wrong the caller's is", async () => {
     const { store, clock } = own(1);
     const behind = record({ now: 0, keepUntil: minute });
     await store.commit({ record: behind });
@@ -288,7 +289,7 @@ describe("freeing what has ended", () => {
     expect(await store.commit({ record: record({ now: ahead, keepUntil: ahead + minute }) })).toEqual(done);
   });
 
-  test("a forgotten record is leased no more, and its namesakes stay", async () => {
+  test("a freed record is no longer leased, and records with the same id under other customers stay", async () => {
     const { store, clock } = own(3);
     const id = randomUUID();
     const [ended, waiting, resting] = [
@@ -305,7 +306,7 @@ describe("freeing what has ended", () => {
     expect(await find(store, ended)).toBeUndefined();
   });
 
-  test("each write frees a few that have ended, without waiting for the timer", async () => {
+  test("each write frees a few expired entries, without waiting for the timer", async () => {
     vi.useFakeTimers({ toFake: ["setInterval"] });
     const { store, clock } = own();
     const ended = Array.from({ length: 12 }, () => record());
@@ -318,7 +319,7 @@ describe("freeing what has ended", () => {
     expect(await left()).toBe(0);
   });
 
-  test("one timer frees what is left by a monotonic clock, and stops when nothing is left", async () => {
+  test("one timer frees the rest by a monotonic clock, and stops when nothing is left", async () => {
     vi.useFakeTimers({ toFake: ["setInterval", "clearInterval", "performance"] });
     const store = memoryStore({ name: randomUUID() });
     expect(vi.getTimerCount()).toBe(0);
@@ -346,7 +347,7 @@ describe("freeing what has ended", () => {
     expect(vi.getTimerCount()).toBe(0);
   });
 
-  test("the timer keeps no process alive", async () => {
+  test("the timer does not keep the process alive", async () => {
     const timers = vi.spyOn(globalThis, "setInterval");
     const { store } = own();
     await store.commit({ record: record() });
@@ -356,7 +357,7 @@ describe("freeing what has ended", () => {
     await store.close?.();
   });
 
-  test("never asks what day it is", async () => {
+  test("does not depend on the system's date", async () => {
     vi.useFakeTimers({ toFake: ["Date"], now: new Date("2099-01-01") });
     const { store } = own(1);
     const kept = record();
@@ -367,7 +368,7 @@ describe("freeing what has ended", () => {
   });
 });
 
-describe("what is kept is what was written", () => {
+describe("what is stored is what was written", () => {
   test("tokens of any length, text in any script, times on both sides of the epoch", async () => {
     const { store } = own();
     const odd = ["", "a\nb", "\u0000\u0001", "日本語 \u{1f600}", "\ud800", "x".repeat(300), "UPPER"];
@@ -384,7 +385,7 @@ describe("what is kept is what was written", () => {
     expect(leased.map(({ id }) => id)).toEqual([`id ${odd[6]}`, `id ${odd[5]}`]);
   });
 
-  test("a caller that changes what it gave or was given changes nothing that is kept", async () => {
+  test("changing an object after it was written, or one that was returned, does not change what is stored", async () => {
     const { store } = own();
     const written = record();
     const before = structuredClone(stored(written));
@@ -397,12 +398,12 @@ describe("what is kept is what was written", () => {
     }
   });
 
-  test("a record without a token is refused", async () => {
+  test("a record without a token is rejected", async () => {
     await expect(own().store.commit({ record: record({ tokens: [] }) })).rejects.toThrow("a record needs a token");
   });
 });
 
-/** Numbers that look random, and are the same each time. */
+/** Pseudorandom numbers, the same in each run. */
 function numbers(seed: number): (below: number) => number {
   let state = seed;
   return (below) => {
@@ -411,8 +412,8 @@ function numbers(seed: number): (below: number) => number {
   };
 }
 
-describe("held against a plain model", () => {
-  test("windows: every limit is exact, however members come, move and leave", async () => {
+describe("compared with a simple model", () => {
+  test("windows: every limit is exact, however members are added, moved and removed", async () => {
     const { store } = own();
     const window = `${randomUUID()}:a`;
     const limit = 300;
@@ -437,14 +438,14 @@ describe("held against a plain model", () => {
         count < limit ? { done: true, counts: [count + 1], asked: [] } : { done: false, refusedBy: 0, count, roomSince: others.at(-limit)?.at },
       );
       if (count >= limit) continue;
-      // The sort keeps the order of those of one time.
+      // The sort keeps the order of members with equal times.
       const at = Math.max(now, model.find((each) => each.name === name)?.at ?? now);
       model = [...others, { name, at }].sort((a, b) => a.at - b.at).slice(-limit - 8);
     }
     expect(await store.members(window, 500)).toEqual(model.map(({ name }) => name).reverse());
   });
 
-  test("sums: what parts hold, however they are claimed, given back and looked at", async () => {
+  test("sums: totals are exact, however parts are claimed, given back and read", async () => {
     const { store } = own();
     const name = `${randomUUID()}:s`;
     const next = numbers(5);
@@ -478,7 +479,7 @@ describe("held against a plain model", () => {
     }
   });
 
-  test("leases: the earliest first, each once, whatever was written meanwhile", async () => {
+  test("leases: the earliest first, each once, whatever is written in between", async () => {
     const { store } = own();
     const next = numbers(7);
     const customer = randomUUID();

@@ -17,7 +17,7 @@ describe.runIf(server)("the store contract on MongoDB", () => {
 
     beforeAll(async () => {
       first = await connect(url, name);
-      // Whatever the application has set for itself does not reach the store.
+      // The application's own settings do not reach the store.
       second = await connect(url, name, { promoteValues: false, readPreference: "secondaryPreferred", readConcernLevel: "local", writeConcern: { w: 1 } });
       await mongoStore({ db: first.db }).ensureIndexes();
     });
@@ -33,7 +33,7 @@ describe.runIf(server)("the store contract on MongoDB", () => {
     }
   });
 
-  it("races are right without indexes too", async () => {
+  it("races give correct results without indexes too", async () => {
     const name = newDatabase();
     const { db, close } = await drivers["mongodb 7"](url, name);
     try {

@@ -8,7 +8,7 @@ import { type Connected, drivers, dropDatabase, mongoServer, newDatabase } from 
 const length = 600_000;
 const day = 24 * 60 * 60 * 1000;
 
-/** A document as it is stored. The driver's types take no object for a key, so that of a record passes for a text. */
+/** A stored document. The driver's types accept no object as a key, so a record's key is cast to a string. */
 type Stored = Record<string, unknown> & { _id: string };
 
 function key(fields: Record<string, string>): string {
@@ -19,7 +19,7 @@ function recordKey({ customer, id }: { customer: string; id: string }): string {
   return key({ customer, id });
 }
 
-/** A name of a customer of its own. */
+/** A name that belongs to a new customer. */
 const name = () => `${randomUUID()}:w`;
 
 function member(window: string, fields: Partial<MemberClaim> = {}): MemberClaim {
@@ -42,20 +42,20 @@ function record(fields: Partial<RecordWrite> = {}): RecordWrite {
   return { customer: randomUUID(), id: randomUUID(), tokens: [randomUUID()], data: "data", now, keepUntil: now + length, ...fields };
 }
 
-/** The write that follows `before`, and what it expects. */
+/** The write that follows `before`, with the token that it expects. */
 function following(before: RecordWrite, fields: Partial<RecordWrite> = {}): Pick<Change, "record" | "expected"> & { record: RecordWrite } {
   const { wakeAt, ...rest } = before;
   return { record: record({ ...rest, tokens: [randomUUID(), ...before.tokens], ...fields }), expected: before.tokens[0] as string };
 }
 
-/** The database, with `between` in the place of what its collections do. */
+/** The database, with `between` replacing methods of its collections. */
 function meddled(db: MongoDb, between: (target: MongoCollection, method: keyof MongoCollection) => unknown): MongoDb {
   const collection = (...args: Parameters<MongoDb["collection"]>) =>
     new Proxy(db.collection(...args), { get: (target, method: keyof MongoCollection) => between(target, method) ?? target[method].bind(target) });
   return { databaseName: db.databaseName, collection, command: (command) => db.command(command) };
 }
 
-/** The database, and how many round trips were made: what is asked before an answer can have come belongs to one. */
+/** The database with a count of round trips: requests sent before a response can have come share one. */
 function counted(db: MongoDb): { db: MongoDb; roundTrips(run: () => Promise<unknown>): Promise<number> } {
   let trips = 0;
   let departing: Promise<void> | undefined;
@@ -101,20 +101,20 @@ describe("the options of mongoStore", () => {
     "a function": () => client.db("x"),
   };
 
-  it.each(Object.keys(wrong))("%s for `db` is a TypeError that names the option and the fix", (name) => {
+  it.each(Object.keys(wrong))("%s as `db` is a TypeError that names the option and the fix", (name) => {
     const build = () => mongoStore({ db: wrong[name] as MongoDb });
     expect(build).toThrow(TypeError);
     expect(build).toThrow(/option `db`.*client\.db\(\)/);
   });
 
   it.each(["", "a b", "a$", "a{b}", "system.x", "a.system.x", ".", ".a", "..", "x".repeat(65), 5])(
-    "%j for `prefix` is a TypeError that names the option",
+    "%j as `prefix` is a TypeError that names the option",
     (prefix) => {
       expect(() => mongoStore({ db: client.db("x"), prefix: prefix as string })).toThrow(/option `prefix`/);
     },
   );
 
-  it("neither connects nor reads anything before it is used", () => {
+  it("does not connect or read anything before it is used", () => {
     expect(Object.keys(mongoStore({ db: client.db("x"), prefix: "my.app-2_" }))).toContain("ensureIndexes");
   });
 });
@@ -141,14 +141,17 @@ describe.runIf(server)("mongoStore", () => {
     const result = await store.commit({ claims });
     return result.done ? result.counts : expect.unreachable(`refused by ${result.refusedBy}`);
   };
-  /** What is held since `since`, as taking out a member tells that is not there. */
+  /** How many members a window holds since `since`: taking out an unknown member returns that. */
   const members = async (window: string, since = 0, limit?: number) =>
     (await counts(member(window, { since, out: true, ...(limit === undefined ? {} : { limit }) })))[0] as number;
   const total = async (sum: string, fields: Partial<SumParts> = {}) => {
     const result = await store.commit({ asks: [partsOf(sum, fields)] });
     return result.done ? result.asked[0] : expect.unreachable();
   };
-  /** A store of which the first bulk write with more than one statement is cut short after `most` statements, as by a server that dies. What was not sent is sent by `late`. */
+  /**
+   * A store whose first bulk write with more than one statement is cut off after `most` statements, as if the server
+   * died. `late` sends the remaining statements.
+   */
   const cut = (most: number) => {
     const held: (() => Promise<unknown>)[] = [];
     let isCut = false;
@@ -179,7 +182,7 @@ describe.runIf(server)("mongoStore", () => {
     await dropDatabase(url, database);
   });
 
-  /** A create as it is with an address and a device: three windows, one of them under two limits, seven sums, and a record. */
+  /** A create with an address and a device: three windows, one of them under two limits, seven sums, and a record. */
   function create(customer: string = randomUUID(), at: Partial<SumParts> = {}): Change & { readonly record: RecordWrite; readonly claims: Claim[] } {
     const to = record({ customer });
     const own = { member: to.id, now: to.now };
@@ -198,7 +201,10 @@ describe.runIf(server)("mongoStore", () => {
     };
   }
 
-  /** A right code after it: the cells get their message back and three more, a number is held to be verified, and no more than so many codes may be wrong. */
+  /**
+   * The check of the right code after it: the cells get back their message and two more, the number is recorded as
+   * verified, and wrong codes are limited.
+   */
   function check(before: RecordWrite, at: Partial<SumParts> = {}): Change & { readonly record: RecordWrite; readonly claims: Claim[] } {
     const { customer } = before;
     const cells = ["b:1", "b:2", "b:3", "b:c:FR", "b:a:1"].map((cell) => weight(`${customer}:${cell}`, 1 - 3_000_000, at));
@@ -218,7 +224,7 @@ describe.runIf(server)("mongoStore", () => {
       await own.get("known");
     });
 
-    it("a create is one command, and so is a right code, on new sums and on those that are there", async () => {
+    it("a create and a check of the right code each take one command, on new and on existing sums", async () => {
       const customer = randomUUID();
       for (let i = 0; i < 3; i++) {
         const change = create(customer);
@@ -231,7 +237,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await total(`${customer}:g:1`)).toBe(0);
     });
 
-    it("counts and sums that are asked for are one more", async () => {
+    it("returning counts or sums takes one more round trip", async () => {
       const { counts: _, ...change } = create();
       const asks = [partsOf(`${change.record.customer}:b:1`)];
       expect(await sentBy(() => store.commit({ ...change, asks }))).toEqual(["find", "update"]);
@@ -244,7 +250,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await trips({ claims: [member(name())] })).toBe(2);
     });
 
-    it("the first in a part takes two more, which look and send what is left; those after it take none", async () => {
+    it("the first create in a new part takes three round trips and the first check two; later ones take one", async () => {
       const { record: first, ...change } = create();
       await store.commit({ ...change, record: first });
       const next = create(first.customer, { part: 700_001 });
@@ -256,7 +262,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await total(`${first.customer}:b:1`, { part: 700_003 })).toBe(2_000_000 + 2 * (1 - 3_000_000));
     });
 
-    it("a lost race is one more, which does not ask what the majority has heard of", async () => {
+    it("a lost race takes one more round trip, a read with read concern `local`", async () => {
       const { record: first } = create();
       expect(await trips({})).toBe(0);
       expect(await trips({ record: first })).toBe(1);
@@ -269,7 +275,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await collection("state").countDocuments({ _id: { $type: "null" as never } })).toBe(0);
     });
 
-    it("a refusal is one more, and another where something was added, which is undone; a claim that no sum can grant adds nothing", async () => {
+    it("a rejection that undoes claims takes three round trips; a claim that no sum can ever grant is rejected in one and adds nothing", async () => {
       const { claims, record: first } = create();
       const full = weight(`~${name()}`, 2, { limit: 1 });
       expect(await trips({ claims: [full], record: first })).toBe(1);
@@ -282,14 +288,14 @@ describe.runIf(server)("mongoStore", () => {
       expect([await total(`${first.customer}:b:1`), await members(`${first.customer}:d:1`, 0, 1)]).toEqual([0, 0]);
     });
 
-    it("what a change takes back of another is one more", async () => {
+    it("revoking another write's claims takes one more round trip", async () => {
       const { record: first, claims } = create();
       await store.commit({ record: first, claims });
       expect(await trips({ ...following(first), revoke: { token: first.tokens[0] as string, claims } })).toBe(2);
       expect([await total(`${first.customer}:b:1`), await members(`${first.customer}:d:1`, 0, 1)]).toEqual([0, 0]);
     });
 
-    it("find, get, put and members are one, tally two, lease three, and less where there is less to do", async () => {
+    it("find, get, put and members take one round trip, tally two, lease three, and fewer if there is less to do", async () => {
       const waking = record({ wakeAt: 5 });
       const { customer, id } = waking;
       await store.commit({ record: waking });
@@ -306,7 +312,7 @@ describe.runIf(server)("mongoStore", () => {
       await store.commit(following(waking));
     });
 
-    it("what is longer than a first batch of 101 comes in one", async () => {
+    it("results longer than the default first batch of 101 need no second batch", async () => {
       const window = name();
       const now = Date.now();
       await store.commit({ claims: Array.from({ length: 150 }, (_, i) => member(window, { now, member: `${i}` })), counts: [] });
@@ -316,14 +322,14 @@ describe.runIf(server)("mongoStore", () => {
     });
   });
 
-  describe("a driver that repeats a write is answered as if for the first time", () => {
-    /** What mongod answers a repeated write. */
+  describe("a write that the driver repeats gives the same result as the first time", () => {
+    /** mongod's response to a repeated write. */
     const answers: Record<string, (answer: Record<string, unknown>) => unknown> = {
       "an update": (answer) => ({ ...answer, matchedCount: 1, modifiedCount: 0, upsertedCount: 0 }),
       "an insert": (answer) => ({ ...answer, matchedCount: 0, upsertedCount: 1, upsertedIds: {} }),
       "an upsert that answers null": () => null,
     };
-    it.each(Object.keys(answers))("%s: limits, counts and records are right", async (what) => {
+    it.each(Object.keys(answers))("%s: limits, counts and records are correct", async (what) => {
       const repeating = mongoStore({
         db: meddled(connected.db, (target, method) =>
           method === "bulkWrite"
@@ -342,7 +348,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await repeating.commit({ record: { ...kept, tokens: ["x"] } })).toMatchObject({ done: false, current: { tokens: kept.tokens } });
     });
 
-    it("through the fail point failCommand of a replica set: eight additions of which the sixth is repeated are told 1 to 8", async ({ skip }) => {
+    it("eight additions return 1 to 8 if a replica set's fail point failCommand makes the driver repeat the sixth", async ({ skip }) => {
       const admin = connected.client.db("admin");
       const writeConcernError = { code: 91, errmsg: "Replication is being shut down", errorLabels: ["RetryableWriteError"] };
       const failOnce = () => admin.command({ configureFailPoint: "failCommand", mode: { times: 1 }, data: { failCommands: ["update"], writeConcernError } });
@@ -363,7 +369,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await store.commit({ claims: [weight(sum, 1, { limit: 8 })] })).toMatchObject({ done: false, count: 8 });
     });
 
-    it("nothing asks for a document of findAndModify, of which a repeat would leave the projection out", async () => {
+    it("commits do not use findAndModify, which would ignore the projection in a repeat", async () => {
       const { record: first, claims } = create();
       const sent = await sentBy(async () => {
         for (const change of [{ claims, record: first }, check(first), { claims: [weight(`${first.customer}:c`, 1, { limit: 0 })] }])
@@ -379,7 +385,7 @@ describe.runIf(server)("mongoStore", () => {
       "a sharded cluster": { hello: { msg: "isdbgrid" }, concern: { w: "majority", wtimeout: 1_200 } },
       "a standalone server": { hello: {}, concern: { w: 1, j: true } },
     };
-    /** The database as a server of that kind shows it. */
+    /** The database as seen on a server of that kind. */
     const seenAs = (hello: object, writeConcern?: object): MongoDb => {
       const db = writeConcern === undefined ? connected.client.db(database) : connected.client.db(database, { writeConcern });
       const command = async () => ({ maxWireVersion: 21, localTime: new Date(), ...hello });
@@ -390,7 +396,7 @@ describe.runIf(server)("mongoStore", () => {
     };
 
     it.each(Object.entries(servers))(
-      "%s is asked to keep each write for good, and everything is read as the majority has it",
+      "%s gets the write concern that makes each write durable, and each read has read concern `majority`",
       async (_, { hello, concern }) => {
         const own = mongoStore({ db: seenAs(hello) });
         const { record: first, claims } = create();
@@ -417,7 +423,7 @@ describe.runIf(server)("mongoStore", () => {
     it.each([
       ["1.5 s where none is set", {}, { w: "majority", wtimeout: 1_500 }],
       ["what is set, and the journal", { w: 1, journal: true, wtimeoutMS: 700 }, { w: "majority", j: true, wtimeout: 700 }],
-    ])("a write waits on the server for %s", async (_, own, concern) => {
+    ])("the write concern asks for %s", async (_, own, concern) => {
       commands.length = 0;
       await mongoStore({ db: seenAs({ setName: "rs0" }, own) }).commit({ record: record() });
       expect(commands.map(({ command }) => command.writeConcern)).toEqual([concern]);
@@ -426,12 +432,12 @@ describe.runIf(server)("mongoStore", () => {
     it.each([
       ["answers an old wire version", async () => ({ maxWireVersion: 8 })],
       ["does not know hello", () => Promise.reject(Object.assign(new Error("no such command"), { code: 59 }))],
-    ])("a server that %s is too old, and that is said at first use", async (_, command) => {
+    ])("a server that %s is rejected as too old at first use", async (_, command) => {
       const db = { databaseName: database, collection: () => ({}), command } as unknown as MongoDb;
       await expect(mongoStore({ db }).find("c", "i")).rejects.toThrow("the server behind option `db` is too old: use MongoDB 4.4.2 or newer");
     });
 
-    it("a server that does not answer at first is asked again", async () => {
+    it("if the first hello fails, the next call repeats it", async () => {
       let asked = 0;
       const command = async () => {
         if (asked++ === 0) throw new Error("gone");
@@ -446,7 +452,7 @@ describe.runIf(server)("mongoStore", () => {
   });
 
   describe("ensureIndexes", () => {
-    it("makes an index for lease, one for lists, and one on the end of everything, which comes late and never early", async () => {
+    it("creates an index for lease, one for lists, and TTL indexes that delete ten minutes after the end", async () => {
       await store.ensureIndexes();
       const indexes = async (of: string) => (await collection(of).indexes()).filter((index) => index.name !== "_id_");
       const end = { key: { expireAt: 1 }, expireAfterSeconds: 600 };
@@ -455,7 +461,7 @@ describe.runIf(server)("mongoStore", () => {
       for (const of of ["counters", "values"]) expect(await indexes(of)).toMatchObject([end]);
     });
 
-    it("makes the others if an index is in the way, and says which one to drop; so does inspect", async () => {
+    it("creates the other indexes if one is in the way, and reports which one to drop, as inspect does", async () => {
       const other = mongoStore({ db: connected.db, prefix: "other_" });
       const collectionOf = (of: string) => connected.client.db(database).collection(`other_${of}`);
       const names = async (of: string) => (await collectionOf(of).indexes()).map(({ name }) => name);
@@ -473,19 +479,19 @@ describe.runIf(server)("mongoStore", () => {
         ["_id_", "expireAt"],
       ]);
       expect((await other.inspect?.(0))?.missing).toEqual(problems);
-      // With their indexes.
+      // This drops their indexes too.
       for (const of of ["state", "counters"]) await collectionOf(of).drop();
       await other.ensureIndexes();
       expect((await other.inspect?.(0))?.missing).toBeUndefined();
     });
 
-    it("surfaces what the server has against an index, with the name of the collection", async () => {
+    it("reports the server's error with the name of the collection", async () => {
       const refuse = async () => Promise.reject(new Error("no"));
       const other = mongoStore({ db: meddled(connected.db, (_, method) => (method === "createIndexes" ? refuse : undefined)), prefix: "refused_" });
       await expect(other.ensureIndexes()).rejects.toThrow("mongoStore: Error: no (creating the indexes of refused_counters)");
     });
 
-    it("makes the index that lease uses", async ({ skip }) => {
+    it("creates the index that lease uses", async ({ skip }) => {
       const plan = await collection("state")
         .find({ wakeAt: { $lte: 5 } })
         .sort({ wakeAt: 1 })
@@ -497,7 +503,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(JSON.stringify(plan)).not.toContain('"SORT"');
     });
 
-    it("an index that is being built is told from one that is not there", async () => {
+    it("an index that is still being built is distinguished from a missing one", async () => {
       const expireAt = { v: 2, key: { expireAt: 1 }, name: "expireAt", expireAfterSeconds: 600 };
       const ready = [{ v: 2, key: { _id: 1 }, name: "_id_" }, expireAt];
       const building = [
@@ -519,7 +525,7 @@ describe.runIf(server)("mongoStore", () => {
     });
   });
 
-  it("keeps a record so that an operator can read it", async () => {
+  it("stores a record in a form that an operator can read", async () => {
     const kept = record({ wakeAt: 7 });
     await store.commit({ record: kept });
     const { customer, id, now, ...fields } = kept;
@@ -527,8 +533,8 @@ describe.runIf(server)("mongoStore", () => {
     await store.commit(following(kept));
   });
 
-  describe("lives", () => {
-    /** How much longer each document lives than now, by the server's clock, in milliseconds. */
+  describe("lifetimes", () => {
+    /** Milliseconds until the document expires. */
     async function left(of: string, _id: string): Promise<number> {
       const found = await collection(of).findOne({ _id });
       return Number(found?.expireAt) - Date.now();
@@ -537,7 +543,7 @@ describe.runIf(server)("mongoStore", () => {
     const near = (length: number) => [length - 5_000, length + 65_000] as const;
     const clocks = { "on time": 0, "two days ahead": 2 * day, "two days behind": -2 * day, "at the beginning of time": 1_000 - Date.now() };
 
-    it.each(Object.entries(clocks))("are measured by the server's clock where a process's is %s", async (_, skew) => {
+    it.each(Object.entries(clocks))("follow the server's clock if a process's clock is %s", async (_, skew) => {
       const now = Date.now() + skew;
       const expiry = { now, keepUntil: now + length };
       const [window, list, sum, counter] = [name(), name(), name(), name()];
@@ -556,7 +562,7 @@ describe.runIf(server)("mongoStore", () => {
       for (const of of ["counters", "values"]) expect(await left(of, counter)).toBeGreaterThan(near(length)[0]);
     });
 
-    it("are measured by the server's clock where that of this machine is off", async () => {
+    it("follow the server's clock if this machine's clock is wrong", async () => {
       const localTime = new Date(Date.now() + 3 * day);
       const command = async () => ({ maxWireVersion: 21, localTime });
       const own = mongoStore({
@@ -572,7 +578,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await left("state", recordKey(kept))).toBeLessThan(most);
     });
 
-    it("are only lengthened, and end within a hundred years", async () => {
+    it("are only ever extended, to a hundred years at most", async () => {
       const window = name();
       const now = Date.now();
       for (const [keepUntil, life] of [
@@ -598,7 +604,7 @@ describe.runIf(server)("mongoStore", () => {
       "no data": { data: undefined },
       "a keepUntil that is no number": { keepUntil: "soon" },
     };
-    /** A document that no write of the store made. */
+    /** Inserts a document that no write of the store made. */
     async function broke(fields: Record<string, unknown>): Promise<{ customer: string; id: string; _id: string }> {
       const { customer, id, now, ...whole } = record();
       const _id = key({ customer, id });
@@ -606,7 +612,7 @@ describe.runIf(server)("mongoStore", () => {
       return { customer, id, _id };
     }
 
-    it.each(Object.keys(broken))("with %s is told with its id, and left as it is; what its write claimed is not counted", async (what) => {
+    it.each(Object.keys(broken))("with %s is reported with its id and left unchanged, and the claims of a write to it do not count", async (what) => {
       const { customer, id, _id } = await broke(broken[what] as Record<string, unknown>);
       const before = await collection("state").findOne({ _id });
       const told = new RegExp(`authentication ${id} .* is corrupt`);
@@ -620,7 +626,7 @@ describe.runIf(server)("mongoStore", () => {
       await collection("state").deleteOne({ _id });
     });
 
-    it("D3f: is leased like the others and stops none of them, and is told when it comes alone", async () => {
+    it("does not block the leases of other records, and is reported if a lease finds nothing else", async () => {
       const corrupt = await Promise.all(Array.from({ length: 20 }, () => broke({ wakeAt: 1, data: 5 })));
       const good = record({ wakeAt: 2 });
       await store.commit({ record: good });
@@ -632,8 +638,8 @@ describe.runIf(server)("mongoStore", () => {
     });
   });
 
-  describe("a write while a lease is under way", () => {
-    /** A store whose lease lets a write through just before, or just after, it moves what is due. */
+  describe("a write during a lease", () => {
+    /** A store that runs `write` just before or after its lease moves the due records. */
     function meddledWith(write: () => Promise<unknown>, when: "before" | "after"): MongoStore {
       const db = meddled(connected.db, (target, method) =>
         method !== "bulkWrite"
@@ -648,14 +654,14 @@ describe.runIf(server)("mongoStore", () => {
       return mongoStore({ db });
     }
 
-    it.each(["before", "after"] as const)("that takes the record out %s it is moved: it is not handed out", async (when) => {
+    it.each(["before", "after"] as const)("that clears wakeAt %s it is moved: the record is not handed out", async (when) => {
       const first = record({ wakeAt: 1 });
       await store.commit({ record: first });
       expect(await meddledWith(() => store.commit(following(first)), when).lease(1, 10, 2)).toEqual([]);
       expect(await store.lease(2, 10, 3)).toEqual([]);
     });
 
-    it.each(["before", "after"] as const)("that leaves its wakeAt unchanged %s it is moved: it is handed out as it was written", async (when) => {
+    it.each(["before", "after"] as const)("that leaves wakeAt unchanged %s it is moved: the record is handed out as written", async (when) => {
       const first = record({ wakeAt: 1 });
       await store.commit({ record: first });
       const next = following(first, { wakeAt: "unchanged" });
@@ -665,7 +671,7 @@ describe.runIf(server)("mongoStore", () => {
     });
   });
 
-  it("a write whose token is stored already is done and writes nothing, whatever it expects", async () => {
+  it("a write whose token is already stored returns success and writes nothing, whatever it expects", async () => {
     const first = record();
     const second = following(first);
     await store.commit({ record: first });
@@ -674,7 +680,7 @@ describe.runIf(server)("mongoStore", () => {
     expect(await store.find(first.customer, first.id)).toMatchObject({ data: "data", tokens: second.record.tokens });
   });
 
-  it("the first claim that is refused is named, also where it stands between two on one window", async () => {
+  it("the first rejected claim is reported, even between two claims on one window", async () => {
     const [window, sum] = [name(), name()];
     const now = Date.now();
     await counts(member(window, { now, limit: 5 }));
@@ -689,7 +695,7 @@ describe.runIf(server)("mongoStore", () => {
     expect([await members(window, 0, 5), await total(sum)]).toEqual([1, 0]);
   });
 
-  it("several members of one window in one change are counted one by one, and all or none", async () => {
+  it("several members of one window in one change are counted one by one, all or none", async () => {
     const window = name();
     const now = Date.now();
     const claims = ["a", "b", "c"].map((member) => ({ window, member, limit: 3, now, since: 0, keepUntil: now + length }));
@@ -701,7 +707,7 @@ describe.runIf(server)("mongoStore", () => {
     expect((await store.members(window, 9)).length).toBeLessThanOrEqual(1);
   });
 
-  it("a claim that fails undoes those beside it, and its error holds nothing that is stored", async () => {
+  it("a claim that fails undoes those alongside it, and its error contains no stored data", async () => {
     const [broken, window, list, sum] = [`${randomUUID()}:n:+14155550100`, name(), name(), name()];
     await collection("state").insertOne({ _id: key({ window: broken }), m: "+14155550100", expireAt: new Date(Date.now() + length) });
     const claims = [weight(sum, 5), member(list), member(window, { limit: 1 }), member(broken, { limit: 1, member: "+14155550101" })];
@@ -717,7 +723,7 @@ describe.runIf(server)("mongoStore", () => {
     expect(await store.find(kept.customer, kept.id)).toBeUndefined();
   });
 
-  it("50 racers that make a window, a sum and a counter at the same time are each told themselves and all before them", async () => {
+  it("50 racers that create a window, a sum and a counter each get a count that includes themselves and all before them", async () => {
     const [window, sum, counter] = [name(), name(), name()];
     const now = Date.now();
     const one = async () => {
@@ -736,10 +742,10 @@ describe.runIf(server)("mongoStore", () => {
     expect(await store.tally([], [counter])).toEqual([50]);
   });
 
-  describe.each([["in a window", 3] as const, ["in a list", undefined] as const])("twins %s", (_, limit) => {
+  describe.each([["in a window", 3] as const, ["in a list", undefined] as const])("identical claims %s", (_, limit) => {
     const limited = limit === undefined ? {} : { limit };
 
-    it("do not take back each other's hold when one of them is refused elsewhere", async () => {
+    it("keep their member if some of them are rejected because of another claim", async () => {
       for (let round = 0; round < 10; round++) {
         const [shared, full] = [name(), name()];
         const twin = member(shared, limited);
@@ -752,7 +758,7 @@ describe.runIf(server)("mongoStore", () => {
       }
     });
 
-    it("leave what was there before where all of them are refused elsewhere, and at most one that each took for another's", async () => {
+    it("restore the earlier state if all of them are rejected because of another claim, except for at most one member of a window", async () => {
       const customer = randomUUID();
       const [shared, held, full] = [`${customer}:a`, `${customer}:b`, `${customer}:c`];
       const now = Date.now();
@@ -768,7 +774,7 @@ describe.runIf(server)("mongoStore", () => {
     });
   });
 
-  it("what racers add to a sum and are refused elsewhere is undone to the unit", async () => {
+  it("what rejected racers added to a sum is undone exactly", async () => {
     const [sum, full] = [name(), name()];
     const now = Date.now();
     await counts(member(full, { limit: 1 }), weight(sum, 7, { now }));
@@ -779,8 +785,8 @@ describe.runIf(server)("mongoStore", () => {
     expect(await total(sum)).toBe(7 + [1, 4, 7, 10, 13, 16, 19, 22, 25, 28].reduce((a, b) => a + b));
   });
 
-  describe("a commit that is cut short by the server", () => {
-    /** What it claims, and how much of it each document has. */
+  describe("a commit cut off by the server", () => {
+    /** A change, and what each of its documents holds. */
     function scene() {
       const first = record();
       const { customer, now } = first;
@@ -791,7 +797,7 @@ describe.runIf(server)("mongoStore", () => {
     }
     const cuts = [0, 1, 2, 3, 4];
 
-    it.each(cuts)("after %s statements adds nothing twice when it is sent again", async (most) => {
+    it.each(cuts)("after %s statements adds nothing twice when sent again", async (most) => {
       const { change, held } = scene();
       await expect(cut(most).store.commit(change)).rejects.toThrow("the server is gone");
       for (let i = 0; i < 2; i++) {
@@ -800,7 +806,7 @@ describe.runIf(server)("mongoStore", () => {
       }
     });
 
-    it.each(cuts)("after %s statements is taken back whole, once, and what of it comes late does not count", async (most) => {
+    it.each(cuts)("after %s statements is revoked completely and once, and its late statements do not count", async (most) => {
       const { change, claims, first, held } = scene();
       const { store: cutting, late } = cut(most);
       await expect(cutting.commit(change)).rejects.toThrow("the server is gone");
@@ -817,7 +823,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await store.commit({ ...change, record: record({ customer }) })).toMatchObject({ done: true, counts: [1, 1, 5, 3] });
     });
 
-    it("before it gave back gives back when it is sent again, once, also where its first part comes late", async () => {
+    it("before it reduced all its sums reduces each once when sent again, even if its remaining statements arrive late", async () => {
       const first = record();
       const sums = ["a", "b", "c"].map((one) => `${first.customer}:${one}`);
       await counts(...sums.map((sum) => weight(sum, 10)));
@@ -830,7 +836,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await Promise.all(sums.map((sum) => total(sum)))).toEqual([6, 6, 6]);
     });
 
-    it("in a sum that many others changed since, counts on: nothing is given back that may have been before", async () => {
+    it("still counts in a sum that others have changed 40 times since, even after it is revoked", async () => {
       const { change, claims, first } = scene();
       const [, , , other] = claims as [Claim, Claim, Claim, SumClaim];
       await expect(cut(4).store.commit(change)).rejects.toThrow("the server is gone");
@@ -840,7 +846,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await total(other.sum)).toBe(43);
     });
 
-    it("one that landed is taken back all the same, however many changed the sum since", async () => {
+    it("is revoked if it landed completely, however often the sum has changed since", async () => {
       const { change, claims, first } = scene();
       const [, , , other] = claims as [Claim, Claim, Claim, SumClaim];
       await store.commit(change);
@@ -854,8 +860,8 @@ describe.runIf(server)("mongoStore", () => {
     });
   });
 
-  describe("stays small", () => {
-    it("a window, however often a member comes again", async () => {
+  describe("the size of documents", () => {
+    it("a window does not grow if the same member claims again", async () => {
       const window = name();
       const start = Date.now() - length;
       for (let i = 0; i < 60; i++) await counts(member(window, { member: "one", now: start + i * 10_000, limit: 2 }));
@@ -863,7 +869,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await members(window, 0, 2)).toBe(1);
     });
 
-    it("a window, by the rank of its members, of which its largest limit stays exact", async () => {
+    it("a window stores 16 members more than its largest limit, which stays exact", async () => {
       const window = name();
       const start = Date.now();
       for (let i = 0; i < 40; i++) await counts(member(window, { now: start + i, since: start + i - 1, limit: 3 }));
@@ -871,7 +877,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await store.commit({ claims: [member(window, { since: start, limit: 3 })] })).toMatchObject({ done: false, refusedBy: 0 });
     });
 
-    it("a sum, by its parts and its tokens", async () => {
+    it("a sum stores ten parts and sixteen tokens", async () => {
       const sum = name();
       for (let i = 0; i < 40; i++) for (let more = 0; more < 20; more++) await counts(weight(sum, 1, { part: i }));
       const { p, t, s, head } = (await document({ sum })) as Stored & { p: object; t: string[] };
@@ -879,7 +885,7 @@ describe.runIf(server)("mongoStore", () => {
       expect(await total(sum, { part: 39 })).toBe(60);
     });
 
-    it("a sum that callers use whose clocks are parts ahead keeps what the others count", async () => {
+    it("a sum used by callers whose clocks are many parts ahead keeps the parts that the others count", async () => {
       const sum = name();
       for (let i = 0; i < 20; i++) await counts(weight(sum, 1, { part: 100 + i, parts: 13 }), weight(`${sum}+`, 1), weight(`${sum}-`, 1, { part: 100 + i }));
       for (let i = 0; i < 20; i++) {
@@ -891,7 +897,7 @@ describe.runIf(server)("mongoStore", () => {
     });
   });
 
-  it("forget sends one statement for each name, none for many documents", async () => {
+  it("delete only removes single documents by their `_id`", async () => {
     const [window, sum, value] = [name(), name(), name()];
     const { record: first, claims } = create();
     await store.commit({ record: first, claims: [...claims, member(window), member(window), weight(sum, 1)] });

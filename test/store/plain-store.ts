@@ -16,14 +16,17 @@ import type {
 
 type Kept = StoredRecord & { readonly wakeAt: number | undefined };
 
-/** The smallest right store: every method is one tick over five maps. The wrong stores of the tests each change one thing about it. */
+/**
+ * The smallest correct store: every method is one tick over five maps. The wrong stores of the tests each change one
+ * thing about it.
+ */
 export class PlainStore implements Store {
   readonly records = new Map<string, Kept>();
-  /** The members of each window, and when each was claimed last. */
+  /** The members of each window, and when each was last claimed. */
   readonly windows = new Map<string, Map<string, number>>();
-  /** The token of the commit that added a member, where no other has claimed it since. */
+  /** The token of the commit that added a member, unless another commit has claimed it since. */
   readonly adders = new Map<string, string | undefined>();
-  /** What each part of a sum holds. */
+  /** The value of each part of a sum. */
   readonly sums = new Map<string, Map<number, number>>();
   readonly counters = new Map<string, number>();
   readonly values = new Map<string, string>();
@@ -61,14 +64,14 @@ export class PlainStore implements Store {
     return at > part - parts && at <= (ahead ? part + 1 : part);
   }
 
-  /** What the parts of a sum that count hold. */
+  /** The sum of the parts that count. */
   total(parts: SumParts): number {
     let total = 0;
     for (const [at, weight] of this.sum(parts.sum)) if (this.counts(at, parts)) total += weight;
     return total;
   }
 
-  /** What a sum comes to with a claim. */
+  /** The value of a sum after a claim. */
   raised(claim: SumClaim): number {
     const { floor = Number.NEGATIVE_INFINITY, weight } = claim;
     return Math.max(floor, Math.max(floor, this.total(claim)) + weight);
@@ -82,7 +85,7 @@ export class PlainStore implements Store {
     return others;
   }
 
-  /** What a claim's window or sum holds, whichever claim it was. */
+  /** What a claim's window or sum holds, this claim included. */
   held(claim: Claim): number {
     if ("sum" in claim) return this.total(claim);
     const at = this.window(claim.window).get(claim.member);
@@ -126,7 +129,7 @@ export class PlainStore implements Store {
     this.sums.set(sum, parts.set(part, (parts.get(part) ?? 0) + by));
   }
 
-  /** Takes back what the commit with this token claimed. */
+  /** Takes back the claims of the commit with this token. */
   takeBack(claims: readonly Claim[], token: string): void {
     for (const claim of claims) {
       if ("sum" in claim) this.add(claim, -claim.weight);
@@ -144,7 +147,7 @@ export class PlainStore implements Store {
     return record;
   }
 
-  /** The answer of a commit that needs none of the claims: it landed before, or its record is refused. */
+  /** The result of a commit that does not depend on its claims: it has already landed, or its record is rejected. */
   answer({ record, expected = null, claims = [], asks = [] }: Change): CommitResult | undefined {
     if (!record) return undefined;
     const current = this.records.get(this.key(record));
@@ -155,19 +158,19 @@ export class PlainStore implements Store {
     return current ? { done: false, current: this.read(current) as StoredRecord } : { done: false };
   }
 
-  /** The earliest `since` under which a refused claim is granted. */
+  /** The earliest `since` at which a rejected claim would be granted. */
   roomSince(claim: MemberClaim): number | undefined {
     const times = this.window(claim.window).values();
     return [...times].sort((a, b) => a - b).find((since) => since > claim.since && !this.isFull({ ...claim, since }));
   }
 
-  /** The earliest part in which a refused claim is granted. */
+  /** The earliest part in which a rejected claim would be granted. */
   roomPart({ ahead: _, ...claim }: SumClaim): number | undefined {
     const later = Array.from({ length: claim.parts + 1 }, (_, i) => claim.part + 1 + i);
     return later.find((part) => !this.isFull({ ...claim, part }));
   }
 
-  /** The answer of a commit of which a claim is refused. */
+  /** The result of a commit one of whose claims is rejected. */
   refusal(claims: readonly Claim[]): CommitResult | undefined {
     const refusedBy = claims.findIndex((claim) => this.isFull(claim));
     const claim = claims[refusedBy];
@@ -176,7 +179,7 @@ export class PlainStore implements Store {
     return { done: false, refusedBy, count: this.others(claim), ...(Object.values(room)[0] !== undefined && (room as object)) };
   }
 
-  /** Does it. */
+  /** Applies the change. */
   apply({ record, claims = [], asks = [], revoke }: Change): CommitResult {
     const current = record && this.records.get(this.key(record));
     for (const claim of claims) this.take(claim, record?.tokens[0]);
@@ -237,7 +240,7 @@ export class PlainStore implements Store {
   }
 }
 
-/** A right store that keeps of a window no more than it must: the newest members that a limit can need. */
+/** A correct store that stores no more of a window than it must: the newest members that a limit can need. */
 export class BoundedStore extends PlainStore {
   override apply(change: Change): CommitResult {
     const result = super.apply(change);
@@ -251,12 +254,15 @@ export class BoundedStore extends PlainStore {
   }
 }
 
-/** Lets every other caller that is ready go first, as a round trip does. */
+/** Lets every other ready caller go first, as a round trip does. */
 export const roundTrip = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A right store in steps that are a round trip apart: claims that add, then the record, then what is taken out, given back and revoked. */
+/**
+ * A correct store whose steps are a round trip apart: claims that add, then the record, then what is taken out, given
+ * back and revoked.
+ */
 export class TwoStepStore extends PlainStore {
-  /** Tokens of commits whose claims were made, and of those whose claims must not be made any more. */
+  /** Tokens of commits whose claims were made, and of those whose claims may no longer be made. */
   readonly tickets = new Map<string, "made" | "revoked">();
   /** Tokens of commits that have taken out, given back and revoked. */
   readonly completed = new Set<string>();
@@ -265,7 +271,7 @@ export class TwoStepStore extends PlainStore {
     return "sum" in claim ? claim.weight >= 0 : !claim.out;
   }
 
-  /** Claims what adds, once for each token. */
+  /** Makes the claims that add, once for each token. */
   make(claims: readonly Claim[], token: string | undefined): CommitResult | undefined {
     if (token !== undefined && this.tickets.has(token)) return undefined;
     const refusal = this.refusal(claims);
@@ -275,7 +281,7 @@ export class TwoStepStore extends PlainStore {
     return undefined;
   }
 
-  /** Takes back what was claimed for a record that was refused. */
+  /** Takes back the claims of a record that was rejected. */
   unmake(claims: readonly Claim[], token: string): void {
     if (this.tickets.get(token) !== "made") return;
     this.takeBack(

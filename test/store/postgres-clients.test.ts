@@ -22,7 +22,7 @@ import { ofClient } from "./of-client.js";
 
 const server = await postgresServer("the clients of docs/stores.md on PostgreSQL");
 
-/** A store on a client, as an application makes it. */
+/** A store on a client, set up as an application would. */
 interface Connected {
   readonly store: PostgresStore;
   /** Runs work inside a transaction of the application, which is then rolled back. */
@@ -32,18 +32,18 @@ interface Connected {
 
 const max = 20;
 
-/** Ends a transaction of the application. */
+/** Makes the application's transaction fail after the work. */
 const thenFail = async (work: () => Promise<unknown>): Promise<never> => {
   await work();
   throw new Error("the application rolls back");
 };
 
-/** `@vercel/postgres` has a copy of Neon's client, of another release, with settings of its own. */
+/** `@vercel/postgres` has its own copy of Neon's client, another release with separate settings. */
 const requireOf = createRequire(createRequire(import.meta.url).resolve("@vercel/postgres"));
 const vercel = requireOf("@vercel/postgres") as typeof import("@vercel/postgres");
 const neonOfVercel = requireOf("@neondatabase/serverless") as typeof neon;
 
-/** Neon's proxy, and the settings that lead to it: each connection to the server is a WebSocket. */
+/** Neon's proxy, and the settings that use it: each connection to the server is a WebSocket. */
 const proxy = new WebSocketServer({ host: "127.0.0.1", port: 0 });
 await once(proxy, "listening");
 proxy.on("connection", (socket, { url = "" }) => {
@@ -55,7 +55,7 @@ for (const { neonConfig } of [neon, neonOfVercel]) {
   neonConfig.webSocketConstructor = WebSocket;
   neonConfig.wsProxy = (host, port) => `127.0.0.1:${(proxy.address() as AddressInfo).port}/?address=${host}:${port}`;
   neonConfig.useSecureWebSocket = false;
-  neonConfig.pipelineConnect = false; // The server is asked how it authenticates; Neon's own always takes a password.
+  neonConfig.pipelineConnect = false; // The server is asked how it authenticates; Neon's own always uses a password.
 }
 afterAll(async () => {
   proxy.close();
@@ -92,7 +92,7 @@ const clients: Readonly<Record<string, (url: string) => Connected | Promise<Conn
   },
   "`@vercel/postgres`"(url) {
     const { createPool } = vercel;
-    // It takes no other address than one of Neon's poolers or `localhost`.
+    // It only accepts addresses of Neon's poolers, or `localhost`.
     const connectionString = url.replace("127.0.0.1", "localhost");
     const pool = createPool({ connectionString });
     pool.on("error", () => {});
@@ -100,7 +100,7 @@ const clients: Readonly<Record<string, (url: string) => Connected | Promise<Conn
   },
 };
 
-it("docs/stores.md has the options that are tested here, and those of Bun and Deno", () => {
+it("docs/stores.md has the options tested here, and those for Bun and Deno", () => {
   const read = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8");
   const table = read("../../docs/stores.md").split("<!-- clients: ")[1]?.split("\n\n")[0] ?? "";
   const rows = [...table.matchAll(/^\| (.+?) \| `(query|pool): (.+?)` \|/gm)];
@@ -127,7 +127,7 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
 
     for (const { name: sentence, run } of ofClient) it(sentence, () => run({ store: first.store, peer: second.store }));
 
-    it("verifies a number, and has nothing to report", async () => {
+    it("verifies a number, and inspect reports nothing missing", async () => {
       const service = serviceOn(first.store);
       const { authentication_uuid: id } = (await service.create(newNumber())).body;
       expect((await service.check(id, service.wrongCodeFor(id))).body.status).toBe("invalid");
@@ -142,9 +142,9 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
       expect(await first.store.get(key)).toBe("value");
     });
 
-    it("a statement that the server rolls back is sent again; any other error has its code, and no values", () => expectErrors(first.store, url));
+    it("a statement that the server rolls back is repeated; any other error has its code and no values", () => expectErrors(first.store, url));
 
-    it("says what is wrong with a server that is read-only, and with one that is not there", async () => {
+    it("reports why a server that is read-only or unreachable fails", async () => {
       let missing: readonly string[] | undefined;
       const put = async (at: string) => {
         const { store, close } = await connected(at);
@@ -164,7 +164,7 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
     });
   });
 
-  it("Drizzle's `execute` wraps the server's errors, which are recognised", async () => {
+  it("errors of the server that Drizzle's `execute` wraps are recognised", async () => {
     const url = await newDatabase(server);
     const pool = poolOf(url);
     const db = drizzle(pool);
@@ -177,7 +177,7 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
   });
 });
 
-/** A statement that the server rolls back is sent again; any other error has its code, and no values. */
+/** A statement that the server rolls back is repeated; any other error has its code and no values. */
 async function expectErrors(store: PostgresStore, url: string): Promise<void> {
   await failing(url);
   const put = (value: string) => store.put(randomUUID(), value, { now: 0, keepUntil: 60_000 });

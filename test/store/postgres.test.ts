@@ -19,7 +19,7 @@ const newRecord = (fields: Partial<RecordWrite> = {}): RecordWrite => ({
   ...fields,
 });
 
-/** Every kind of work once. */
+/** Does every kind of work once. */
 async function works(store: Store): Promise<void> {
   const record = newRecord({ wakeAt: 1 });
   const name = `${record.customer}:w`;
@@ -36,8 +36,8 @@ async function works(store: Store): Promise<void> {
   expect([await store.find(record.customer, record.id), await store.get(name)]).toEqual([undefined, undefined]);
 }
 
-describe.runIf(server)("what is special about PostgreSQL", () => {
-  it("ensureSchema: twenty at once make one schema, and once more changes nothing", async () => {
+describe.runIf(server)("features specific to PostgreSQL", () => {
+  it("ensureSchema: twenty parallel calls create one schema, and a further call changes nothing", async () => {
     const url = await newDatabase(server);
     const pools = Array.from({ length: 20 }, () => poolOf(url, { max: 1 }));
     await Promise.all(pools.map((pool) => postgresStore({ pool }).ensureSchema()));
@@ -47,7 +47,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     await Promise.all(pools.map((pool) => pool.end()));
   });
 
-  it("a name of the schema keeps stores apart, also prepared on one pool", async () => {
+  it("the schema name keeps stores apart, even with prepared statements on one pool", async () => {
     const { pool, store, close } = await newStore(server, { prepare: true });
     const other = postgresStore({ pool, schema: "other_1", prepare: true });
     expect(other.schemaSql()).toBe(schemaSql("other_1"));
@@ -76,7 +76,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
       await sql(url, `drop owned by "${role}"`, `drop role "${role}"`);
     });
 
-    it("is told what is missing, step by step, each with its statement; with the rights of docs/stores.md it does all of the work", async () => {
+    it("is shown what is missing, step by step, with the statement for each; the rights in docs/stores.md are enough for all work", async () => {
       const pool = asRole();
       const store = postgresStore({ pool });
       const missing = async () => (await store.inspect?.(0))?.missing;
@@ -94,7 +94,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
       await pool.end();
     });
 
-    it("a table, an index, a function and a step that are missing are named with what adds them", async () => {
+    it("a missing table, index, function or step is reported with what adds it", async () => {
       const pool = poolOf(url, { max: 1 });
       const missing = async () => (await postgresStore({ pool }).inspect?.(0))?.missing;
       await pool.query("drop table phoneproof.value; drop index phoneproof.sum_ends; drop function phoneproof.tally");
@@ -120,7 +120,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     });
   });
 
-  it("a column, a key and a policy of row level security that are missing are named with statements that make it work again", async () => {
+  it("a missing column, key or row level security policy is reported with statements that make the store work again", async () => {
     const { pool, store, close } = await newStore(server);
     const columns = await pool.query(
       "select table_name as place, column_name as name from information_schema.columns where table_schema = 'phoneproof' and table_name <> 'step'",
@@ -162,7 +162,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     await close();
   });
 
-  it("lease clears away what has ended, and nothing else; a full batch is followed by the next", async () => {
+  it("lease deletes what has expired and nothing else, one full batch after another", async () => {
     const { pool, store, close } = await newStore(server);
     const [kept, ended] = [newRecord({ wakeAt: 10 }), newRecord({ wakeAt: 10 })];
     for (const record of [kept, ended]) {
@@ -197,25 +197,25 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     await close();
   });
 
-  it("updates of counted rows are HOT, and a row's end is raised seldom", async () => {
+  it("nine in ten updates of counted rows are HOT, since a row's end is rarely raised", async () => {
     const { pool, store, close } = await newStore(server);
     const customer = randomUUID();
     const sum = () => ({ sum: `${customer}:s`, part: 1, parts: 3, weight: 1, ...expiry() });
     for (let i = 0; i < 200; i++) await store.commit({ claims: [sum()], counts: [] });
     const shown = async () =>
       (await pool.query("select n_tup_upd::integer as updates, n_tup_hot_upd::integer as hot from pg_stat_user_tables where relname = 'sum'")).rows[0];
-    // A session reports what it has done once a second at most.
+    // A session reports its statistics once a second at most.
     await expect.poll(async () => (await shown()).updates, { timeout: 30_000 }).toBeGreaterThan(150);
     const { updates, hot } = await shown();
     expect(hot / updates).toBeGreaterThan(0.9);
     await close();
   });
 
-  describe("commits that come together", () => {
+  describe("commits sent together", () => {
     const customer = randomUUID();
     const sum = (name: string) => ({ sum: `${customer}:${name}`, part: 1, parts: 3, weight: 1, ...expiry() });
 
-    it("of one customer share statements, each with its own result; one of another customer does not wait", async () => {
+    it("of one customer share statements, each with its own result; another customer's commit does not wait", async () => {
       const { pool, close } = await newStore(server);
       const owners: (string | null)[] = [];
       const query = async (text: string, values: (string | null)[]) => {
@@ -262,7 +262,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     });
   });
 
-  it("errors name neither values nor statements", async () => {
+  it("errors contain neither values nor statements", async () => {
     const { pool, store, close } = await newStore(server);
     const secret = "+33612345678";
     await pool.query("alter table phoneproof.value add constraint short check (length(value) < 5)");
@@ -284,7 +284,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     }
   });
 
-  it("a `query` that returns something other than rows as objects is named, with the fix", async () => {
+  it("a `query` that does not return rows as objects is rejected with the fix", async () => {
     const { pool, close } = await newStore(server);
     const other = [
       async (text: string, values: (string | null)[]) => pool.query(text, values) as never,
@@ -297,7 +297,7 @@ describe.runIf(server)("what is special about PostgreSQL", () => {
     await close();
   });
 
-  it("no commit of the contract is an error in the server's log, a refused one neither", async () => {
+  it("no commit of the contract is rolled back by the server, not even a rejected one", async () => {
     const { pool, store, close } = await newStore(server);
     const before = (await pool.query("select xact_rollback::integer as n from pg_stat_database where datname = current_database()")).rows[0].n;
     for (const { name, run } of storeContract({ racers: 2 }))

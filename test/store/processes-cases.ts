@@ -12,15 +12,17 @@ const count = ({ answers }: Outcome, status: string) => answers.filter(({ body }
 const wrongFor = (code: string) => (code === "000000" ? "111111" : "000000");
 
 /**
- * Four processes on one store: the races of issue and clock. Registers its tests with vitest; `serverUrl` is asked once they start.
+ * Races and clock differences of four processes on one store. Registers its tests with vitest; calls `serverUrl` once
+ * they start.
  *
- * @param each Racers of each process: for the crowd of them, those of one store are enough.
- * @param inTwoSteps Claims come before the record: those of racers may refuse more than needed (docs/contract.md#two-steps).
+ * @param each Racers in each process. Large numbers need to be tested with one store only.
+ * @param inTwoSteps Claims come before the record, so racers may reject more than necessary
+ * (docs/contract.md#two-steps).
  */
 export function processCases(entry: URL, serverUrl: () => Promise<string>, rounds: number, each: number, inTwoSteps = false): void {
   const all = 4 * each;
 
-  describe("four processes at one time", () => {
+  describe("four processes in parallel", () => {
     let processes: Processes;
     const now = start;
 
@@ -37,11 +39,11 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
     }
     const everywhere = (make: (at: number) => Ask) => repeat(4, () => repeat(each, make));
 
-    it(`4 × ${each} parallel checks on one authentication: at most 5 wrong verdicts and one valid, ${rounds} rounds`, async () => {
+    it(`4 × ${each} parallel checks on one authentication give at most 5 wrong verdicts and one valid, ${rounds} rounds`, async () => {
       const judged: string[] = [];
       for (let round = 0; round < rounds; round++) {
         const { id, code } = await created();
-        // The right code comes at another place in every round.
+        // The right code comes at a different position in each round.
         const outcome = await processes.run(
           now,
           everywhere((at) => ({ operation: "check", id, code: at % 50 === (round * 7) % 50 ? code : wrongFor(code) })),
@@ -53,14 +55,15 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
         expect(valid + invalid).toBeGreaterThan(0);
         expect(invalid).toBeLessThanOrEqual(5);
         expect(valid).toBe(invalid === 5 ? 0 : 1);
-        // More than fifty wrong codes at a time claim all guesses of the number, until those that lost their race give theirs back.
+        // More than fifty parallel wrong codes claim all guesses of the number, until those that lost their race give
+        // theirs back.
         const [already, refused] = [count(outcome, "already_validated"), count(outcome, "rate_limited")];
         expect(valid === 0 ? refused : already + (inTwoSteps ? refused : 0)).toBe(all - valid - invalid);
       }
       console.log(`4 × ${each} checks, wrong codes judged + valid, round by round: ${judged.join(" ")}`);
     }, 300_000);
 
-    it(`4 × ${each} parallel checks with the right code: exactly one valid, ${rounds} rounds`, async () => {
+    it(`4 × ${each} parallel checks with the right code give exactly one valid, ${rounds} rounds`, async () => {
       for (let round = 0; round < rounds; round++) {
         const { id, code } = await created();
         const outcome = await processes.run(
@@ -71,7 +74,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
       }
     }, 300_000);
 
-    it(`creates and retries racing: no cap exceeded, one message per approved retry and per idempotency key, ${rounds} rounds`, async () => {
+    it(`racing creates and retries exceed no cap and send one message per approved retry and per idempotency key, ${rounds} rounds`, async () => {
       for (let round = 0; round < rounds; round++) {
         const again = await created();
         const crowded = newNumber();
@@ -96,11 +99,11 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
       }
     }, 300_000);
 
-    it(`by number, 4 × ${each} starts: one verification, one message within the cool-down; 4 × ${each} right codes: one success; then room for the next`, async () => {
+    it(`by number, 4 × ${each} starts give one verification with one message per cool-down, and 4 × ${each} right codes one success; then the next can start`, async () => {
       const number = newNumber();
       const ids = new Set<string>();
       for (let round = 0; round < 2; round++) {
-        // The number's caps: five in ten minutes.
+        // The number's cap is five in ten minutes.
         const now = start + round * 11 * minute;
         const started = await processes.run(
           now,
@@ -133,7 +136,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
     });
     afterAll(() => processes?.stop());
 
-    it("4 × 30 creates at one time: exactly 40 messages, every other `rate_limited`; again the day after", async () => {
+    it("4 × 30 parallel creates send exactly 40 messages and return `rate_limited` for the rest; the day after again", async () => {
       for (const now of [start, start + 37 * 60 * minute]) {
         const batches = repeat(4, () => repeat(30, (): Ask => ({ operation: "create", number: newNumber() })));
         const outcome = await processes.run(now, batches);
@@ -141,7 +144,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
       }
     });
 
-    it("one at a time, from process to process, none forgets what the others spent", async () => {
+    it("creates one at a time, on each process in turn, share the ceiling", async () => {
       let sent = 0;
       for (let turn = 0; turn < 60; turn++) {
         const batches = repeat(4, (at) => (at === turn % 4 ? [{ operation: "create", number: newNumber() } as const] : []));
@@ -164,14 +167,14 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
     /** A number of one range of 10,000. */
     const inRange = (range: number, at: number) => `+33612${String(range).padStart(2, "0")}${String(at).padStart(4, "0")}`;
 
-    it("a parallel burst of 4 × 20 into one range: never more than its seed goes out; later again, since refusals fill nothing", async () => {
+    it("a parallel burst of 4 × 20 into one range sends at most its seed; later again, since rejected creates do not count", async () => {
       for (const [round, now] of [start, start + 37 * 60 * minute].entries()) {
         const batches = repeat(4, (process) => repeat(20, (at): Ask => ({ operation: "create", number: inRange(7, round * 1_000 + process * 20 + at) })));
         const outcome = await processes.run(now, batches);
         expect(outcome.answers.every(({ status }) => status === 200)).toBe(true);
         expect([count(outcome, "pending") + count(outcome, "spam_detected"), outcome.sent.length]).toEqual([80, count(outcome, "pending")]);
         expect(outcome.sent.length).toBeLessThanOrEqual(5);
-        // What is left of the seed is there, and no more.
+        // The rest of the seed can still be used, and no more.
         let sent = outcome.sent.length;
         for (let turn = 0; turn < 8; turn++) {
           const one = await processes.run(
@@ -194,7 +197,7 @@ export function processCases(entry: URL, serverUrl: () => Promise<string>, round
     });
     afterAll(() => processes?.stop());
 
-    /** One request, to one of the processes, at a true time. */
+    /** Sends one request to one of the processes at a true time. */
     const one = (now: number, process: number, ask: Ask) =>
       processes.run(
         now,

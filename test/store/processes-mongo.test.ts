@@ -5,7 +5,7 @@ import { processCases } from "./processes-cases.js";
 const server = await mongoServer("several processes on MongoDB");
 afterAll(() => server?.stop());
 
-// Without ensureIndexes: the cases lie in the past, and what has ended long ago is what a TTL index clears away.
+// Without ensureIndexes: the cases use times in the past, and a TTL index would delete their documents.
 describe.runIf(server)("several processes on MongoDB", () => {
   const name = newDatabase();
   const url = new URL(server?.url ?? "mongodb://unused");

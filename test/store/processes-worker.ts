@@ -11,31 +11,31 @@ export type Ask =
   | { readonly operation: "start"; readonly number: string }
   | { readonly operation: "checkNumber"; readonly number: string; readonly code: string };
 
-/** What the parent process sends. */
+/** A batch that the parent process sends. */
 export interface Batch {
   /** The true time in milliseconds since the epoch; the process's own clock may be off. */
   readonly now: number;
-  /** Run all at once. */
+  /** Requests to run in parallel. */
   readonly asks: readonly Ask[];
 }
 
-/** What a process answers to a batch: the answers in order, and the messages it sent meanwhile. */
+/** A process's response to a batch: the answers in order, and the messages sent during it. */
 export interface Outcome {
   readonly answers: readonly Answer[];
   readonly sent: readonly { readonly id: string; readonly to: string; readonly code: string; readonly attempt: number }[];
 }
 
-/** What a process is started with, in its first argument. */
+/** A process's settings, passed as its first argument. */
 export interface ProcessSetup {
   readonly url: string;
   readonly customer: string;
   /** How far the process's clock is ahead of the true time, in milliseconds. */
   readonly skew: number;
-  /** Of the customer; a message costs 1. */
+  /** The customer's policy; a message costs 1. */
   readonly policy?: PolicyOverride | undefined;
 }
 
-/** A process of the service: opens its store and answers the batches that its parent sends, until the parent lets go. */
+/** A process of the service: opens its store and runs the batches of its parent, until the parent disconnects. */
 export async function serveBatches(open: (url: string) => Promise<Store>): Promise<void> {
   const { url, customer, skew, policy } = JSON.parse(process.argv[2] ?? "") as ProcessSetup;
   let now = 0;

@@ -28,7 +28,10 @@ const optional = [
   "socks",
 ];
 
-/** Bundles a module for a process of its own, as Node runs no TypeScript, with its packages: to load them one by one takes most of the start. Whoever calls removes `outDir`. */
+/**
+ * Bundles a module and its packages for a separate process, as Node runs no TypeScript and loading packages one by one
+ * takes most of the start. The caller removes `outDir`.
+ */
 export async function bundle(entry: URL): Promise<{ readonly script: string; readonly outDir: string }> {
   const outDir = join(root, "node_modules", ".cache", "phoneproof-processes", randomUUID());
   const script = join(outDir, basename(fileURLToPath(entry)).replace(/\.ts$/, ".mjs"));
@@ -40,7 +43,7 @@ export async function bundle(entry: URL): Promise<{ readonly script: string; rea
     platform: "node",
     target: "node20",
     logLevel: "error",
-    // Compiled parts, and what drivers load if it is there.
+    // Compiled parts, and optional dependencies of drivers.
     external: ["libsql", "*.node", ...optional],
     loader: { ".lua": "text" },
     banner: { js: 'import { createRequire as requireOf } from "node:module"; const require = requireOf(import.meta.url);' },
@@ -49,10 +52,11 @@ export async function bundle(entry: URL): Promise<{ readonly script: string; rea
 }
 
 /**
- * Starts one process for each clock. `entry` is a module that calls `serveBatches`; it is bundled first, as Node runs no TypeScript.
+ * Starts one process for each clock. `entry` is a module that calls `serveBatches`; it is bundled first, as Node runs
+ * no TypeScript.
  *
  * @param skews How far each process's clock is ahead of the true time, in milliseconds.
- * @param policy The customer's; a message costs 1.
+ * @param policy The customer's policy; a message costs 1.
  */
 export async function startProcesses(entry: URL, url: string, skews: readonly number[], policy?: PolicyOverride): Promise<Processes> {
   const { script, outDir } = await bundle(entry);

@@ -47,14 +47,14 @@ describe.runIf(installed)("on a cluster", () => {
   describe.each(Object.keys(clusterClients))("through %s", (name) => {
     const connect = () => (clusterClients[name] as (typeof clusterClients)[string])(cluster);
 
-    it("it is seen to be one: 16 shards, spread over the nodes, a record and its wake entry together (docs/contract.md#shards)", async () => {
+    it("the client is recognised as a cluster: 16 shards, spread over the nodes, each record with its wake entry (docs/contract.md#shards)", async () => {
       const { client, close } = await connect();
       const prefix = `p${randomUUID()}`;
       const store = redisStore({ client, prefix });
       // With 100 random ids, one run in forty leaves a shard empty; with 400 none does.
       const records = Array.from({ length: 400 }, (_, turn) => aRecord({ wakeAt: turn }));
       for (const record of records) await store.commit({ record });
-      // On a loaded machine a shard may respond too late for a lease: its records are due again when that ends.
+      // On a loaded machine a shard may respond too late for a lease: its records are due again when the lease ends.
       const leased = new Map<string, unknown>();
       for (let until = 1_000; leased.size < 400 && until < 10_000; until += 1_000)
         for (const record of await store.lease(until, 400, until + 1_000)) leased.set(record.id, record);
@@ -66,7 +66,7 @@ describe.runIf(installed)("on a cluster", () => {
       await close();
     });
 
-    it("values have slots of their own, counters share one", async () => {
+    it("values have separate slots, counters share one", async () => {
       const { client, close } = await connect();
       const store = redisStore({ client });
       const names = ["plain", "{}x", "a{b}c", "{", "12345", "{customer}:a"];
@@ -80,7 +80,7 @@ describe.runIf(installed)("on a cluster", () => {
       await close();
     });
 
-    it("that is not said to be one, an error says so; `cluster: true` fixes it", async () => {
+    it("a cluster that is not recognised as one gives an error; `cluster: true` fixes it", async () => {
       const { client, close } = await connect();
       const { run } = recognise(client);
       const { customer, ...record } = aRecord();
@@ -91,7 +91,7 @@ describe.runIf(installed)("on a cluster", () => {
       await close();
     });
 
-    it("a node that does not answer holds up none of the others' leases", async () => {
+    it("a node that does not respond does not hold up leases from the others", async () => {
       const { client, close } = await connect();
       const store = redisStore({ client, prefix: `p${randomUUID()}` });
       const records = Array.from({ length: 60 }, (_, turn) => aRecord({ wakeAt: turn }));
@@ -112,7 +112,7 @@ describe.runIf(installed)("on a cluster", () => {
       }
       expect(leased.length).toBeGreaterThan(20);
       expect(leased.length).toBeLessThan(60);
-      // Nothing was leased that was not handed out: the others are due at once.
+      // Every leased record was handed out: the rest are due at once.
       await expect.poll(() => store.get("key").catch(() => "not yet")).toBeUndefined();
       let more = 1;
       while (more > 0) {
@@ -126,7 +126,7 @@ describe.runIf(installed)("on a cluster", () => {
     });
   });
 
-  it("a client of one node is told to be one", async () => {
+  it("a client of a single node is reported as such", async () => {
     const { client, close } = await (clients["ioredis 6"] as (typeof clients)[string])(cluster.masters[0] as RedisServer);
     const store = redisStore({ client, cluster: true });
     const faults = await Promise.all(Array.from({ length: 20 }, (_, turn) => store.get(String(turn)).then(String, ({ message }: Error) => message)));
@@ -134,7 +134,7 @@ describe.runIf(installed)("on a cluster", () => {
     await close();
   });
 
-  /** The seam itself; `steps` counts those that waited for one before them, `scripts` all. */
+  /** The client function, counted: `steps` counts calls in sequence, `scripts` all calls. */
   function counted(): { client: RunScript; count: { steps: number; scripts: number } } {
     const { run } = recognise(connected.client);
     const count = { steps: 0, scripts: 0 };
@@ -150,7 +150,7 @@ describe.runIf(installed)("on a cluster", () => {
     };
   }
 
-  it("steps of a commit: 2 where it has claims and a record, 1 where it has either, 1 where a claim is refused, 3 where the record is", async () => {
+  it("a commit takes 2 steps with claims and a record, 1 with either, 1 if a claim is rejected, 3 if the record is", async () => {
     const { client, count } = counted();
     const store = redisStore({ client, cluster: true });
     const record = aRecord();
@@ -182,7 +182,7 @@ describe.runIf(installed)("on a cluster", () => {
     });
   });
 
-  it("counts and what is asked come in the order given, what is given back in the same commit included", async () => {
+  it("counts and sums come in the order given, including what the same commit gives back", async () => {
     const store = redisStore({ client: connected.client });
     const record = aRecord();
     const { customer } = record;
@@ -200,51 +200,54 @@ describe.runIf(installed)("on a cluster", () => {
   });
 
   describe.each(["is lost", "is cut off after it was run"])("a script that %s", (fault) => {
-    it.each([0, 1, 2, 3])("as the one at %i of a commit: what landed is counted, nothing is given back twice, and sent again it counts once", async (at) => {
-      const { run } = recognise(connected.client);
-      let left = Number.POSITIVE_INFINITY;
-      const store = redisStore({
-        cluster: true,
-        async client(script, keys, args) {
-          const fails = left-- === 0;
-          if (fails && fault === "is lost") throw new Error("lost");
-          const reply = await run(script, keys, args);
-          if (fails) throw new Error("cut off");
-          return reply;
-        },
-      });
-      const first = aRecord();
-      const { customer, id } = first;
-      const [window, sum, other] = [`${customer}:a`, `${customer}:b`, `${customer}:c`];
-      const paid = aWeight(other, { weight: 20 });
-      await store.commit({ claims: [paid], record: first });
-      const record = { ...first, tokens: [randomUUID(), ...first.tokens], data: "next" };
-      const claim = aMember(window);
-      const change = { claims: [claim, aWeight(sum), { ...paid, weight: -5 }], record, expected: first.tokens[0] as string };
-      const look = async () => (await store.commit({ asks: [sum, other].map((sum) => ({ sum, part: 7, parts: 3 })) })) as { asked: readonly number[] };
-      left = at;
-      const result = await store.commit(change).catch(() => "rejected");
-      left = Number.POSITIVE_INFINITY;
-      // Claims, then the record, then what is given back.
-      expect(result).toEqual(at < 3 ? "rejected" : done([1, 10, 15]));
-      const landed = (await store.find(customer, id))?.data === "next";
-      const [spent = 0, kept = 0] = (await look()).asked;
-      if (landed) {
-        expect([await store.members(window, 2), spent]).toEqual([[claim.member], 10]);
-        expect(kept).toBeGreaterThanOrEqual(15);
-      } else expect(kept).toBe(20);
-      expect(await store.commit(change)).toMatchObject({ done: true });
-      const again = (await look()).asked;
-      expect(again[0]).toBeGreaterThanOrEqual(10);
-      expect(again[0]).toBeLessThanOrEqual(20);
-      expect(again[1]).toBeGreaterThanOrEqual(15);
-      expect(await store.members(window, 2)).toEqual([claim.member]);
-      expect(await store.commit(change)).toMatchObject({ done: true });
-      expect((await look()).asked).toEqual(again);
-    });
+    it.each([0, 1, 2, 3])(
+      "as the one at %i of a commit: what landed is counted, nothing is given back twice, and repeating a commit that is done changes nothing",
+      async (at) => {
+        const { run } = recognise(connected.client);
+        let left = Number.POSITIVE_INFINITY;
+        const store = redisStore({
+          cluster: true,
+          async client(script, keys, args) {
+            const fails = left-- === 0;
+            if (fails && fault === "is lost") throw new Error("lost");
+            const reply = await run(script, keys, args);
+            if (fails) throw new Error("cut off");
+            return reply;
+          },
+        });
+        const first = aRecord();
+        const { customer, id } = first;
+        const [window, sum, other] = [`${customer}:a`, `${customer}:b`, `${customer}:c`];
+        const paid = aWeight(other, { weight: 20 });
+        await store.commit({ claims: [paid], record: first });
+        const record = { ...first, tokens: [randomUUID(), ...first.tokens], data: "next" };
+        const claim = aMember(window);
+        const change = { claims: [claim, aWeight(sum), { ...paid, weight: -5 }], record, expected: first.tokens[0] as string };
+        const look = async () => (await store.commit({ asks: [sum, other].map((sum) => ({ sum, part: 7, parts: 3 })) })) as { asked: readonly number[] };
+        left = at;
+        const result = await store.commit(change).catch(() => "rejected");
+        left = Number.POSITIVE_INFINITY;
+        // Claims, then the record, then what is given back.
+        expect(result).toEqual(at < 3 ? "rejected" : done([1, 10, 15]));
+        const landed = (await store.find(customer, id))?.data === "next";
+        const [spent = 0, kept = 0] = (await look()).asked;
+        if (landed) {
+          expect([await store.members(window, 2), spent]).toEqual([[claim.member], 10]);
+          expect(kept).toBeGreaterThanOrEqual(15);
+        } else expect(kept).toBe(20);
+        expect(await store.commit(change)).toMatchObject({ done: true });
+        const again = (await look()).asked;
+        expect(again[0]).toBeGreaterThanOrEqual(10);
+        expect(again[0]).toBeLessThanOrEqual(20);
+        expect(again[1]).toBeGreaterThanOrEqual(15);
+        expect(await store.members(window, 2)).toEqual([claim.member]);
+        expect(await store.commit(change)).toMatchObject({ done: true });
+        expect((await look()).asked).toEqual(again);
+      },
+    );
   });
 
-  it("a twin that is taken back leaves the claim of the one that landed, whichever claimed first", async () => {
+  it("a commit that loses a race with an identical claim leaves the winner's claim, whichever claimed first", async () => {
     const { run } = recognise(connected.client);
     for (const winner of [0, 1]) {
       const records = [aRecord(), aRecord()] as [RecordWrite, RecordWrite];

@@ -27,7 +27,10 @@ describe.runIf(installed)("the store contract on Redis", () => {
   const stores: Record<string, () => Promise<Connected>> = {};
   for (const name of Object.keys(clients)) stores[name] = single(name);
   for (const [name, connect] of Object.entries(clusterClients)) stores[`${name}, cluster of six`] = () => connect(cluster);
-  /** What hands out or only adds is sent once: a lost lease comes back when it ends, and "a call that the transport repeats may count twice" in a tally. */
+  /**
+   * Scripts that lease or only add are sent once: a lost lease comes back when it ends, and for tally "a call that the
+   * transport repeats may count twice".
+   */
   const sentTwice = async (connecting: Promise<Connected>): Promise<Connected> => {
     const { client, close } = await connecting;
     const { run } = recognise(client);

@@ -26,7 +26,7 @@ function aRecord(change: Partial<RecordWrite> = {}): RecordWrite {
   return { customer: randomUUID(), id: randomUUID(), tokens: ["one"], data: "data", now, keepUntil: now + minute, ...change };
 }
 
-/** What `find` and `lease` give of it. */
+/** The record as `find` and `lease` return it. */
 function stored({ customer, id, tokens, data, keepUntil }: RecordWrite): StoredRecord {
   return { customer, id, tokens, data, keepUntil };
 }
@@ -43,7 +43,7 @@ function aWeight(sum: string, change: Partial<SumClaim> = {}): SumClaim {
 
 const done = (counts: number[] = [], asked: number[] = []) => ({ done: true, counts, asked });
 
-describe("options that cannot work are told at construction, with the fix", () => {
+describe("invalid options are rejected at construction, with the fix", () => {
   it.each([
     ["nothing", undefined, "fromUpstash"],
     ["an object that is no client", { get() {} }, "fromUpstash"],
@@ -74,7 +74,7 @@ describe("options that cannot work are told at construction, with the fix", () =
     expect(() => redisStore({ client: never, shards: shards as number })).toThrow(/option `shards` .* 16 on a cluster/);
   });
 
-  it("a function that changes the reply is told at first use", async () => {
+  it("a client function that changes the reply is reported at first use", async () => {
     const store = redisStore({ client: async () => 1 });
     await expect(store.get("key")).rejects.toThrow(/option `client`/);
   });
@@ -94,7 +94,7 @@ describe.runIf(installed)("on a single server", () => {
     await server?.stop();
   });
 
-  /** The seam itself, counted. */
+  /** The client function, with its calls recorded. */
   function counted(): { client: RunScript; calls: string[][] } {
     const { run } = recognise(connected.client);
     const calls: string[][] = [];
@@ -107,7 +107,7 @@ describe.runIf(installed)("on a single server", () => {
     };
   }
 
-  it("takes a wrapped client through its own function", async () => {
+  it("accepts each client wrapped by its own function", async () => {
     const [node, glide] = await Promise.all([clients["redis 6"]?.(server), clients["valkey-glide 2"]?.(server)]);
     const upstash = await clients["@upstash/redis 1"]?.(server);
     const wrapped = [
@@ -125,7 +125,7 @@ describe.runIf(installed)("on a single server", () => {
     await Promise.all([node?.close(), glide?.close(), upstash?.close()]);
   });
 
-  it.each(Object.keys(clients))("goes on through %s when the server has forgotten its scripts", async (name) => {
+  it.each(Object.keys(clients))("works through %s after the server has lost its scripts", async (name) => {
     const { client, close } = await (clients[name] as (typeof clients)[string])(server);
     const store = redisStore({ client });
     const record = aRecord();
@@ -136,7 +136,7 @@ describe.runIf(installed)("on a single server", () => {
     await close();
   });
 
-  it("asks Redis once for each call, and not at all for nothing", async () => {
+  it("calls Redis once for each call, and not at all if there is nothing to do", async () => {
     const { client, calls } = counted();
     const store = redisStore({ client });
     const record = aRecord({ wakeAt: 5 });
@@ -170,11 +170,11 @@ describe.runIf(installed)("on a single server", () => {
     expect(calls).toHaveLength(0);
   });
 
-  it("commands inside Redis: a create 5 (a window under two limits, a sum, the record), a further window 1, a further sum 1, a wake time 3 at most, a check 3", async () => {
+  it("commands inside Redis: a create 5 (a window under two limits, a sum, the record), a further window 1, a further sum 1, a wake time at most 3, a check at most 4", async () => {
     const own = await startRedis();
     const { client, close } = await (clients["ioredis 6"] as (typeof clients)[string])(own);
     const store = redisStore({ client });
-    /** Those of the second of two like commits: the server knows the script, and the windows and sums are there. */
+    /** Counts the second of two similar commits: the server has the script, and the windows and sums exist. */
     const commandsOf = async (change: () => Change): Promise<number> => {
       await store.commit(change());
       await own.cli("CONFIG", "RESETSTAT");
@@ -224,9 +224,9 @@ describe.runIf(installed)("on a single server", () => {
   it.each([
     ["no ceiling", {}],
     ["a spend ceiling", { policy: { limits: { spend: [{ amount: 1e6, per: "day" as const }] } } }],
-  ])("round trips of the service under %s: create 1, retry 2, check 2, and 1 where the process still holds the record", async (_, options) => {
+  ])("round trips of the service under %s: create 1, retry 2, check 2, and 1 if the process still holds the record", async (_, options) => {
     const { run } = recognise(connected.client);
-    /** What is sent beside the requests does not count, nor what goes out before the reply of another. */
+    /** Calls outside the request do not count, nor do calls made in parallel with others. */
     const operation = new AsyncLocalStorage<{ trips: number }>();
     const client: RunScript = async (script, keys, args) => {
       const own = operation.getStore() ?? { trips: 0 };
@@ -281,7 +281,7 @@ describe.runIf(installed)("on a single server", () => {
     });
   });
 
-  it("gives every key its prefix and an end, and never a nearer one, not from a caller two days ahead either", async () => {
+  it("gives every key its prefix and an expiry, which only ever moves later and ignores a caller's clock two days ahead", async () => {
     const prefix = `p${randomUUID()}`;
     const store = redisStore({ client: connected.client, prefix });
     const customer = randomUUID();
@@ -308,7 +308,7 @@ describe.runIf(installed)("on a single server", () => {
     expect(Math.max(...after)).toBeLessThan(4 * 60 * minute);
   });
 
-  it("a window that one write begins with several claims lives as long as the longest of them asks, whatever their order", async () => {
+  it("a window created by one write with several claims lives until the latest of their ends, in any order", async () => {
     const prefix = `p${randomUUID()}`;
     const store = redisStore({ client: connected.client, prefix });
     const now = Date.now();
@@ -328,7 +328,7 @@ describe.runIf(installed)("on a single server", () => {
     for (const key of keys) expect(Number(await server.cli("PTTL", key))).toBeGreaterThan(3 * 60 * minute);
   });
 
-  it("a ticket of what changes sums alone lives a minute", async () => {
+  it("the ticket of a commit that only changes sums lives a minute", async () => {
     const prefix = `p${randomUUID()}`;
     const store = redisStore({ client: connected.client, prefix });
     await store.commit({ claims: [aWeight(`${randomUUID()}:a`)] });
@@ -337,7 +337,7 @@ describe.runIf(installed)("on a single server", () => {
     expect(Number(await server.cli("PTTL", ticket))).toBeLessThanOrEqual(minute);
   });
 
-  it("a value never stands where a record, an index, a window, a sum or a counter is, whatever its key", async () => {
+  it("a value never overwrites a record, an index, a window, a sum or a counter, whatever its key", async () => {
     const { client, calls } = counted();
     const prefix = `p${randomUUID()}`;
     const store = redisStore({ client, prefix });
@@ -351,7 +351,7 @@ describe.runIf(installed)("on a single server", () => {
     expect(await store.tally([], ["a"])).toEqual([1]);
   });
 
-  it("takes replies as bytes, and keys that the client prefixes", async () => {
+  it("accepts replies as bytes, and clients that prefix keys", async () => {
     const bytes = redisStore({ client: async (script, keys, args) => Buffer.from((await recognise(connected.client).run(script, keys, args)) as string) });
     const prefixed = new Redis({ port: server.port, host: "127.0.0.1", keyPrefix: "app:" });
     for (const store of [bytes, redisStore({ client: prefixed, prefix: `p${randomUUID()}` })]) {
@@ -363,13 +363,13 @@ describe.runIf(installed)("on a single server", () => {
     prefixed.disconnect();
   });
 
-  /** The keys of a customer, and how long each of its sorted sets is. */
+  /** The size of each sorted set among a customer's keys. */
   async function lengths(customer: string): Promise<number[]> {
     const keys = await server.cli("KEYS", `*{${Buffer.from(customer.replaceAll("-", ""), "hex").toString("base64url")}}*`);
     return Promise.all(keys.split("\n").map(async (key) => Number(await server.cli("ZCARD", key))));
   }
 
-  it("a window keeps its newest members, a few more than its largest limit", async () => {
+  it("a window stores its newest members, a few more than its largest limit", async () => {
     const store = redisStore({ client: connected.client });
     for (const limit of [3, 100]) {
       const customer = randomUUID();
@@ -385,7 +385,7 @@ describe.runIf(installed)("on a single server", () => {
     }
   });
 
-  it("members come back as they were, whatever they begin with", async () => {
+  it("members are returned unchanged, whatever they start with", async () => {
     const store = redisStore({ client: connected.client });
     const customer = randomUUID();
     const members = [
@@ -414,7 +414,7 @@ describe.runIf(installed)("on a single server", () => {
     expect(await store.members(`${customer}:a`, 100)).toEqual(members.toReversed());
   });
 
-  it("a list keeps its newest 10,000 members", async () => {
+  it("a list stores its newest 10,000 members", async () => {
     const store = redisStore({ client: connected.client });
     const customer = randomUUID();
     const start = Date.now();
@@ -432,7 +432,7 @@ describe.runIf(installed)("on a single server", () => {
   });
 
   describe("a corrupt record", () => {
-    it("503 for that request, an error event with its id, the record left as it is", async () => {
+    it("gives 503 for that request and logs an error with its id, and is left unchanged", async () => {
       const { client, calls } = counted();
       const events: unknown[] = [];
       const logger = { info() {}, warn() {}, error: (fields: Record<string, unknown>) => void events.push(`${JSON.stringify(fields)} ${fields["err"]}`) };
@@ -460,7 +460,7 @@ describe.runIf(installed)("on a single server", () => {
       ["a token cut short", ["SET"], "sone%E|1:|data"],
       ["no time", ["SET"], "szero|!|data"],
       ["another type", ["RPUSH"], "x"],
-    ])("%s: the error names it and it stays as it is", async (_, command, value) => {
+    ])("%s: the error names it and it is left unchanged", async (_, command, value) => {
       const { client, calls } = counted();
       const store = redisStore({ client });
       const { customer, id } = aRecord();
@@ -492,7 +492,7 @@ describe.runIf(installed)("on a single server", () => {
     it.each([
       ["text of another kind", ["SET"]],
       ["another type", ["RPUSH"]],
-    ])("%s: it does not hold up the work on others, is moved as they are, and is told when nothing else is due", async (_, command) => {
+    ])("%s: it does not hold up leases of other records, is moved as they are, and is reported when nothing else is due", async (_, command) => {
       const { client, calls } = counted();
       const store = redisStore({ client, prefix: `p${randomUUID()}` });
       const sound = aRecord({ wakeAt: 200 });
@@ -512,7 +512,7 @@ describe.runIf(installed)("on a single server", () => {
     });
   });
 
-  it("lets go of a wake entry whose record Redis has dropped, and of its index when it is empty", async () => {
+  it("removes the wake entry of a record that Redis has dropped, and the index once it is empty", async () => {
     const { client, calls } = counted();
     const store = redisStore({ client, prefix: `p${randomUUID()}` });
     await store.commit({ record: aRecord({ wakeAt: 100 }) });
@@ -523,7 +523,7 @@ describe.runIf(installed)("on a single server", () => {
   });
 
   describe("when memory is full, under noeviction", () => {
-    it("every write is refused whole, memory does not grow, and what was there stays", async () => {
+    it("every write is rejected as a whole, memory does not grow, and existing data stays", async () => {
       const full = await startRedis(["--maxmemory-policy", "noeviction"]);
       const { client, close } = await (clients["ioredis 6"] as (typeof clients)[string])(full);
       const store = redisStore({ client });
@@ -532,7 +532,7 @@ describe.runIf(installed)("on a single server", () => {
       const start = Date.now();
       const keepUntil = start + 60 * minute;
       const member = (change: Partial<MemberClaim> = {}) => aMember(window, { since: 0, keepUntil, ...change });
-      // A window that is to be trimmed, a record that is to be taken out of the wake index, a wake entry without a record.
+      // A window due for trimming, a record due to leave the wake index, a wake entry without a record.
       for (let turn = 0; turn < 25; turn++) await store.commit({ claims: [member({ now: start + turn, since: start + turn - 1, member: `${turn}` })] });
       await store.commit({ claims: [aWeight(sum, { now: start, keepUntil })], record: aRecord({ customer, id, wakeAt: 5, keepUntil }) });
       const gone = aRecord({ wakeAt: 4 });
@@ -567,7 +567,7 @@ describe.runIf(installed)("on a single server", () => {
       await full.stop();
     });
 
-    it("creates are answered 503, nothing is sent, no number is charged", async () => {
+    it("creates return 503, nothing is sent, and the number is not charged", async () => {
       const full = await startRedis(["--maxmemory-policy", "noeviction"]);
       const { client, close } = await (clients["ioredis 6"] as (typeof clients)[string])(full);
       const service = serviceOn(redisStore({ client }));
@@ -585,7 +585,7 @@ describe.runIf(installed)("on a single server", () => {
     });
   });
 
-  it("tells a fault that has no words by its class, and by what caused it", async () => {
+  it("reports an error without a message by its class and its cause", async () => {
     class TimeoutError extends Error {}
     const faults: [unknown, string][] = [
       [new TimeoutError(), "redisStore: TimeoutError"],
@@ -602,7 +602,7 @@ describe.runIf(installed)("on a single server", () => {
     }
   });
 
-  it("tells a server that does not answer in time, through redis 6", async () => {
+  it("reports a server that does not respond in time, through redis 6", async () => {
     const own = await startRedis();
     const { client, close } = await (clients["redis 6"] as (typeof clients)[string])(own, hurried);
     await own.signal("SIGSTOP");
@@ -614,7 +614,7 @@ describe.runIf(installed)("on a single server", () => {
   it.each([
     ["6", createClient],
     ["5", createClient5 as unknown as typeof createClient],
-  ])("a command that redis %s gives up after its `timeout`, with an error that has no message, is named in the log", async (_version, make) => {
+  ])("a command that redis %s gives up after its `timeout`, with an error without a message, is named in the log", async (_version, make) => {
     const own = await startRedis();
     const client = make({ url: own.url, commandOptions: { timeout: 100 }, socket: { reconnectStrategy: 50 } }).on("error", () => undefined);
     await client.connect();
@@ -629,7 +629,7 @@ describe.runIf(installed)("on a single server", () => {
     await own.stop();
   });
 
-  it("puts neither data nor members into its errors, which get logged", async () => {
+  it("puts neither data nor members into errors, which are logged", async () => {
     const data = "+33612345678";
     const wrong = await startRedis(["SET", "ZADD"].flatMap((command) => ["--rename-command", command, `OLD-${command}`]));
     const singly = async (): Promise<Connected> => {
@@ -655,7 +655,7 @@ describe.runIf(installed)("on a single server", () => {
     await wrong.stop();
   });
 
-  it("an answer of Upstash cut off after the write counts once: the client sends it again", async () => {
+  it("a response of Upstash cut off after the write counts once when the client repeats the request", async () => {
     const proxy = await startUpstash(server.url);
     const store = redisStore({ client: new Upstash({ url: proxy.url, token: proxy.token, retry: { retries: 2, backoff: () => 10 } }) });
     const record = aRecord();

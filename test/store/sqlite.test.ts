@@ -71,7 +71,7 @@ describe("the options of sqliteStore", () => {
     expect(build).toThrow(message);
   });
 
-  it("a file is neither opened nor made before the store is used", async () => {
+  it("a file is neither opened nor created before the store is used", async () => {
     const { file } = folder();
     const store = sqliteStore({ file });
     expect(existsSync(file)).toBe(false);
@@ -84,12 +84,12 @@ describe("the options of sqliteStore", () => {
     [undefined, "FULL"],
     ["NORMAL", "NORMAL"],
     ["EXTRA", "EXTRA"],
-  ] as const)("synchronous %s: the database says %s, and its log is written ahead", async (synchronous, expected) => {
+  ] as const)("synchronous %s: the database reports %s, and uses write-ahead logging", async (synchronous, expected) => {
     const store = sqliteStore({ database: open(folder().file), ...(synchronous && { synchronous }) });
     expect(await store.inspect?.(0)).toEqual({ kind: "sqlite", time: expect.any(Number), due: 0, settings: { journal_mode: "wal", synchronous: expected } });
   });
 
-  it("close closes a file that the store opened, and no handle that was passed in; a later call opens the file again", async () => {
+  it("close closes a file that the store opened, but not a handle that was passed in; a later call reopens the file", async () => {
     const { file } = folder();
     const [own, other] = [open(file), sqliteStore({ file })];
     const store = sqliteStore({ database: own });
@@ -102,7 +102,7 @@ describe("the options of sqliteStore", () => {
 });
 
 describe("the tables", () => {
-  it("share the file with tables of the application, and are made once, however many processes open it at the same time", async () => {
+  it("share the file with the application's tables, and are created once if ten handles open it at the same time", async () => {
     const { file } = folder();
     open(file).exec("PRAGMA user_version = 7; CREATE TABLE users (id INTEGER PRIMARY KEY)");
     const stores = Array.from({ length: 10 }, () => sqliteStore({ database: open(file) }));
@@ -115,7 +115,7 @@ describe("the tables", () => {
     expect(open(file).prepare("PRAGMA user_version").get()).toMatchObject({ user_version: 7 });
   });
 
-  it("of a newer phoneproof are left alone, with an error that says so", async () => {
+  it("of a newer phoneproof are left unchanged, and the error asks to update", async () => {
     const { file } = folder();
     const own = open(file);
     await sqliteStore({ database: own }).get("key");
@@ -126,8 +126,8 @@ describe("the tables", () => {
   });
 });
 
-describe("what has ended", () => {
-  it("is cleared away a little with each write, and what has not stays", async () => {
+describe("what has expired", () => {
+  it("is deleted a little with each write, and nothing else is", async () => {
     const own = open(folder().file);
     const store = sqliteStore({ database: own, synchronous: "OFF" });
     const ended = { now: Date.now() + 3_600_000, keepUntil: Date.now() };
@@ -139,7 +139,7 @@ describe("what has ended", () => {
     const kept = change();
     await store.commit(kept);
     await store.put("kept", "value", kept.record);
-    // Ten minutes are let pass before: these ended longer ago.
+    // Deletion waits ten minutes after the end: these ended longer ago.
     for (const table of ["records", "members", "sums", "values"])
       own.exec(`UPDATE phoneproof_${table} SET ends = ends - 1200000 WHERE ends < ${Date.now() + 1_000}`);
     expect(allRows(own)).toEqual([201, 201, 401, 201]);
@@ -148,7 +148,7 @@ describe("what has ended", () => {
     expect(await store.get("kept")).toBe("value");
   });
 
-  it("of a clock that is two days behind, or ahead, is measured by the machine's", async () => {
+  it("is determined by the machine's clock if a caller's is two days behind or ahead", async () => {
     const own = open(folder().file);
     const store = sqliteStore({ database: own });
     for (const skew of [-2, 0, 2]) await store.commit(change({ now: Date.now() + skew * 86_400_000 }));
@@ -157,8 +157,8 @@ describe("what has ended", () => {
   });
 });
 
-describe("writes of one turn of the event loop", () => {
-  it("are one transaction, and none is acknowledged before it is stored", async () => {
+describe("writes in one turn of the event loop", () => {
+  it("share one transaction, and none is acknowledged before it is stored", async () => {
     const own = open(folder().file);
     const log: string[] = [];
     const database: SqliteDatabase = {
@@ -176,7 +176,7 @@ describe("writes of one turn of the event loop", () => {
     expect(log).toEqual(["BEGIN IMMEDIATE", "COMMIT", ...writes.map(() => "done")]);
   });
 
-  it("of which one fails are done one by one: the others are stored, and that one is not", async () => {
+  it("are done one by one if one fails: the others are stored, that one is not", async () => {
     const own = open(folder().file);
     const store = sqliteStore({ database: own });
     await store.get("key");
@@ -189,7 +189,7 @@ describe("writes of one turn of the event loop", () => {
   });
 });
 
-/** Whether the service answers 503 to a create, and sends nothing. Its log has why. */
+/** Checks that a create returns 503 and sends nothing; returns the errors in the log. */
 async function refusal(store: Store): Promise<string> {
   const faults: string[] = [];
   const logged = (fields: { err?: string }) => void faults.push(String(fields.err));
@@ -199,7 +199,7 @@ async function refusal(store: Store): Promise<string> {
   return faults.join("\n");
 }
 
-describe("faults: a clear error, 503, and nothing is sent", () => {
+describe("failures: a clear error, 503, and nothing is sent", () => {
   /** A file with the tables. */
   async function made(): Promise<string> {
     const { file } = folder();
@@ -209,13 +209,13 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
     return file;
   }
 
-  it("a database that is read-only", async () => {
+  it("a read-only database", async () => {
     const own = open(await made());
     own.exec("PRAGMA query_only = ON");
     expect(await refusal(sqliteStore({ database: own }))).toMatch(/the database is read-only \(.*\): open it for writing/);
   });
 
-  it("a full disk: nothing is written by halves, and it goes on once there is room", async () => {
+  it("a full disk: no write is stored in part, and requests are served again once there is room", async () => {
     const own = open(await made());
     const store = sqliteStore({ database: own });
     await store.get("key");
@@ -235,7 +235,7 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
     expect((await service.create(newNumber())).status).toBe(200);
   });
 
-  it("a file that another process has locked: the event loop goes on, and so does the service once it is free", async () => {
+  it("a file locked by another process: the event loop is not blocked, and requests are served once it is unlocked", async () => {
     const file = await made();
     const [store, other] = [sqliteStore({ database: open(file), busyTimeout: 200 }), open(file)];
     other.exec("BEGIN IMMEDIATE");
@@ -252,7 +252,7 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
     expect((await serviceOn(store).create(newNumber())).status).toBe(200);
   });
 
-  it("a lock that is given up in time is waited for", async () => {
+  it("a lock that is released in time is waited for", async () => {
     const file = await made();
     const [store, other] = [sqliteStore({ database: open(file), busyTimeout: 60_000 }), open(file)];
     other.exec("BEGIN IMMEDIATE");
@@ -271,7 +271,7 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
     own.exec("ROLLBACK");
   });
 
-  it("a file that is no database, and one that is damaged", async () => {
+  it("a file that is not a database, and a damaged one", async () => {
     const { file } = folder();
     writeFileSync(file, "not a database at all, but some text that is longer than a header of a hundred bytes would be, which is enough");
     expect(await refusal(sqliteStore({ file }))).toMatch(/the database is corrupt, or is not an SQLite database \(.*\): restore it from a backup/);
@@ -282,14 +282,14 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
     expect(await refusal(sqliteStore({ file: damaged }))).toMatch(/the database is corrupt, or is not an SQLite database/);
   });
 
-  it("a folder that is not there: once it is there, the store works", async () => {
+  it("a folder that does not exist", async () => {
     const { folder: parent } = folder();
     const file = join(parent, "none", "store.db");
     const store = sqliteStore({ file });
     expect(await refusal(store)).toMatch(/the database cannot be opened \(.*\): name a file, create its folder/);
   });
 
-  it("a record that is corrupt is named, left as it is, and holds up no other", async () => {
+  it("a corrupt record is named in the error, left unchanged, and does not hold up others", async () => {
     const own = open(await made());
     const store = sqliteStore({ database: own });
     const [broken, whole] = [change({ wakeAt: 1 }), change({ wakeAt: 2 })];
@@ -302,8 +302,8 @@ describe("faults: a clear error, 503, and nothing is sent", () => {
   });
 });
 
-describe("a process that is killed in the middle of its writes", () => {
-  it("leaves each commit whole or not at all, and each that it acknowledged", async () => {
+describe("a process killed during its writes", () => {
+  it("leaves each commit complete or absent, and each acknowledged one complete", async () => {
     const { file } = folder();
     const { script, outDir } = await bundle(new URL("../support/sqlite-writer.ts", import.meta.url));
     try {

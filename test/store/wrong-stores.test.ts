@@ -6,7 +6,7 @@ import { wrongStores } from "./wrong-stores.js";
 
 const contract = storeContract();
 
-/** The sentences that a store breaks. Every case meets a store of its own. */
+/** The sentences that a store breaks. Each case gets a new store. */
 async function broken(make: () => StoreSubject): Promise<string[]> {
   const names: string[] = [];
   for (const { name, run } of contract) {
@@ -15,7 +15,7 @@ async function broken(make: () => StoreSubject): Promise<string[]> {
   return names;
 }
 
-describe("a wrong store is found", () => {
+describe("a wrong store is detected", () => {
   const holds = (run: (typeof contract)[number]["run"], subject: StoreSubject) =>
     run(subject).then(
       () => true,
@@ -25,12 +25,12 @@ describe("a wrong store is found", () => {
   test.each(wrongStores)("that $mistake, by: $foundBy", async ({ foundBy, make }) => {
     const [finds] = contract.filter(({ name }) => name === foundBy);
     expect(finds && (await holds(finds.run, make()))).toBe(false);
-    // It is not wrong in everything.
+    // The store is not wrong in everything.
     for (const { run } of contract) if (await holds(run, make())) return;
     expect.unreachable("no sentence holds");
   });
 
-  test("and every sentence of the contract finds one", () => {
+  test("and every sentence of the contract detects at least one", () => {
     const found = new Set(wrongStores.map(({ foundBy }) => foundBy));
     expect(contract.map(({ name }) => name).filter((name) => !found.has(name))).toEqual([]);
   });
@@ -40,11 +40,11 @@ test.each([
   ["in one step, with all that it was given", () => new PlainStore()],
   ["in one step, with no more of a window than it must keep", () => new BoundedStore()],
   ["in several steps a round trip apart", () => new TwoStepStore()],
-])("a right store breaks no sentence: %s", async (_, make) => {
+])("a correct store breaks no sentence: %s", async (_, make) => {
   expect(await broken(() => ({ store: make() }))).toEqual([]);
 });
 
-test("a fault says which sentence part was expected and what came", async () => {
+test("an error shows the part of the sentence that failed, what was expected and what came", async () => {
   class Late extends PlainStore {
     override held(): number {
       return 7;

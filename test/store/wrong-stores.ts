@@ -1,7 +1,7 @@
 import type { Change, Claim, CommitResult, RecordWrite, Store, StoredRecord, SumClaim, SumParts } from "../../src/ports/store.js";
 import { PlainStore, roundTrip, TwoStepStore } from "./plain-store.js";
 
-/** What a client makes of a reply that it takes for JSON. */
+/** What a client makes of a reply that it parses as JSON. */
 function decoded(text: string): string {
   try {
     const value: unknown = JSON.parse(text);
@@ -19,14 +19,14 @@ function unlimited(claim: Claim): Claim {
   return rest;
 }
 
-/** One mistake, and the sentence of the contract that must find it. More may. */
+/** One mistake, and the sentence of the contract that must detect it. Others may too. */
 export interface WrongStore {
   readonly mistake: string;
   readonly foundBy: string;
   make(): { readonly store: Store; readonly peer?: Store };
 }
 
-/** A right store of which `changes` replaces something; `right` is the same store as it was, with what it keeps. */
+/** A correct store with some methods replaced by `changes`; `right` has the original methods on the same data. */
 function wrong<T extends PlainStore = PlainStore>(
   mistake: string,
   foundBy: string,
@@ -49,17 +49,17 @@ function wrong<T extends PlainStore = PlainStore>(
   };
 }
 
-/** A store that does something else with each change before it commits it. */
+/** A store that alters each change before it commits it. */
 function wrongChange(mistake: string, foundBy: string, changed: (change: Change, store: PlainStore) => Change): WrongStore {
   return wrong(mistake, foundBy, (store, right) => ({ commit: async (change) => right.commit(changed(change, store)) }));
 }
 
-/** A store that does something else with each claim. */
+/** A store that alters each claim. */
 function wrongClaim(mistake: string, foundBy: string, changed: (claim: Claim) => Claim): WrongStore {
   return wrongChange(mistake, foundBy, (change) => ({ ...change, claims: (change.claims ?? []).map(changed) }));
 }
 
-/** A store that writes something else than the record it is given. */
+/** A store that writes something other than the record it is given. */
 function wrongRecord(mistake: string, foundBy: string, changed: (record: RecordWrite, current: StoredRecord | undefined) => RecordWrite): WrongStore {
   return wrong(mistake, foundBy, (store, right) => ({
     write(record) {
@@ -68,7 +68,7 @@ function wrongRecord(mistake: string, foundBy: string, changed: (record: RecordW
   }));
 }
 
-/** A store that takes another name for that of a window, or of a sum. */
+/** A store that confuses names of windows, or of sums. */
 function wrongName(kind: "window" | "sum", mistake: string, foundBy: string, cut: (name: string) => string): WrongStore {
   return wrong(`${mistake} of the name of a ${kind}`, foundBy, (_, right) => ({
     window: (name) => right.window(kind === "window" ? cut(name) : name),
@@ -1167,7 +1167,7 @@ const wrongLives: readonly WrongStore[] = [
   ),
 ];
 
-/** Looks at everything, and does it a round trip later where `lags` says so. */
+/** Decides first, and applies the change a round trip later if `lags` returns true. */
 function lagging(lags: (change: Change) => boolean) {
   return (store: PlainStore): Partial<PlainStore> => ({
     async commit(change) {
