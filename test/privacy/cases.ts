@@ -9,7 +9,7 @@ import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { type Dump, spellingsOf, spellingsOfId, traces } from "../support/dump.js";
 import { errorCode, inbox, secret, setUp, start } from "../support/verifier.js";
 
-/** A store, and all that it holds. */
+/** A store, and a dump of its contents. */
 export interface Dumped {
   readonly store: Store;
   dump(): Promise<Dump>;
@@ -23,14 +23,14 @@ const turns = async () => {
   for (let i = 0; i < 60; i++) await setImmediate();
 };
 
-/** Waits until the store has settled: what runs beside answers is a few round trips at most. */
+/** Waits until the store has settled: work that goes on after responses takes a few round trips at most. */
 async function settled(): Promise<void> {
   await turns();
   await new Promise((done) => setTimeout(done, 50));
   await turns();
 }
 
-/** What stands of the number and of its authentications, but for what the caps count. */
+/** Traces of the number and of its authentications, except what the caps count. */
 function leftOf(dump: Dump, ids: readonly string[]): string[] {
   const own = traces(dump, [...spellingsOf(number, maskNumber(number)), mask]).filter(
     (text) => !/:[ng]:/.test(text) || !text.includes(mask) || traces([text.replaceAll(mask, "")], spellingsOf(number, maskNumber(number))).length > 0,
@@ -38,7 +38,10 @@ function leftOf(dump: Dump, ids: readonly string[]): string[] {
   return [...own, ...traces(dump, ids.flatMap(spellingsOfId))];
 }
 
-/** The whole of what a service does with a number: sent, sent again, verified, refused by caps with and without a key, kept ids, callbacks delivered and given up. */
+/**
+ * A service that does everything possible with a number: sends and retries, verifies, rejects by caps with and without
+ * a key, stores message ids, delivers callbacks and gives them up.
+ */
 function serviceOn(store: Store, clock: FixedClock = fixedClock(start)) {
   const box = inbox();
   let messages = 0;
@@ -66,7 +69,7 @@ function serviceOn(store: Store, clock: FixedClock = fixedClock(start)) {
     ids.push(made.authentication_uuid);
     return made;
   };
-  /** The number's life with the customer. */
+  /** Everything that can happen to the number under this customer. */
   const live = async () => {
     const first = await create({ ip: "203.0.113.7", callback_url: "http://127.0.0.1:1/hook" });
     await settled();
@@ -85,7 +88,7 @@ function serviceOn(store: Store, clock: FixedClock = fixedClock(start)) {
   return { ...set, box, of, ids, create, live };
 }
 
-/** What holds on every store. */
+/** What must hold on every store. */
 export function privacyCases(name: string, open: () => Promise<Dumped>): void {
   describe(`history, erase and unlock on ${name}`, () => {
     let opened: Dumped;
@@ -94,14 +97,14 @@ export function privacyCases(name: string, open: () => Promise<Dumped>): void {
     });
     afterAll(() => opened?.close?.());
 
-    it("no record holds a whole number in clear, at any time", async () => {
+    it("no record contains the whole number in clear text at any time", async () => {
       const service = serviceOn(opened.store);
       await service.live();
       expect(traces(await opened.dump(), spellingsOf(number, "no mask"))).toEqual([]);
       await service.verifier.erase(service.of);
     });
 
-    it("history: the newest first, refused ones too, with their explain; a limit; another customer's are not told", async () => {
+    it("history lists the newest first, rejected ones included, each with its explain data; it takes a limit and omits other customers", async () => {
       const service = serviceOn(opened.store);
       const other = serviceOn(opened.store);
       await other.create();
@@ -129,7 +132,7 @@ export function privacyCases(name: string, open: () => Promise<Dumped>): void {
       for (const one of [service, other]) await one.verifier.erase(one.of);
     });
 
-    it("erase: nothing that is stored tells the number or an authentication, and only the other customer's is left", async () => {
+    it("erase leaves no trace of the number or its authentications, and leaves another customer's data", async () => {
       const service = serviceOn(opened.store);
       const other = serviceOn(opened.store);
       await other.live();
@@ -151,7 +154,7 @@ export function privacyCases(name: string, open: () => Promise<Dumped>): void {
       expect(leftOf(await opened.dump(), [...service.ids, ...other.ids])).toEqual([]);
     });
 
-    it("erase is no way around a cap, and unlock lifts them once in a day", async () => {
+    it("erase does not circumvent caps, and unlock lifts them once a day", async () => {
       const service = serviceOn(opened.store);
       for (let i = 0; i < 4; i++) expect((await service.create()).status).toBe("pending");
       for (let i = 0; i < 2; i++) {
@@ -174,7 +177,7 @@ export function privacyCases(name: string, open: () => Promise<Dumped>): void {
       await service.verifier.erase(service.of);
     });
 
-    it("erase counts no message again that no cap counts any more", async () => {
+    it("erase does not make messages count again that have left the caps", async () => {
       const service = serviceOn(opened.store);
       for (let i = 0; i < 4; i++) expect((await service.create()).status).toBe("pending");
       service.clock.advance(86_400_000 + 600_000 + 1);
@@ -183,7 +186,7 @@ export function privacyCases(name: string, open: () => Promise<Dumped>): void {
       expect((await service.create()).status).toBe("rate_limited");
     });
 
-    it("stats: by hour, country, route and rule, told by all processes, no number, id or address in their names", async () => {
+    it("stats are by hour, country, route and rule, from all processes, with no number, id or address in their names", async () => {
       const clock = fixedClock(start);
       const box = Object.assign(inbox(), { plan: () => ({ route: "alpha/β", price: 0.05 }) });
       const one = setUp({ store: opened.store, clock, sender: box, statistics: {}, policy: { limits: { perNumber: [{ limit: 2, window: 86_400 }] } } });

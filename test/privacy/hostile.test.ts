@@ -18,7 +18,7 @@ const turns = async (count = 40) => {
   for (let i = 0; i < count; i++) await new Promise((done) => setImmediate(done));
 };
 
-/** All that a plain store holds. */
+/** The contents of a plain store. */
 function dumpOfPlain({ records, windows, sums, counters, values }: PlainStore): Dump {
   const all = [...windows].filter(([, members]) => members.size > 0).map(([name, members]) => `${name} ${[...members.keys()]}`);
   return [
@@ -30,7 +30,7 @@ function dumpOfPlain({ records, windows, sums, counters, values }: PlainStore): 
   ];
 }
 
-/** What ties to the number or to one of its authentications, but for the times that its caps count. */
+/** What links to the number or one of its authentications, except the times that its caps count. */
 function leftOf(dump: Dump, ids: readonly string[]): string[] {
   return [
     ...traces(dump, spellingsOf(number, maskNumber(number))),
@@ -39,7 +39,7 @@ function leftOf(dump: Dump, ids: readonly string[]): string[] {
   ];
 }
 
-/** A store whose every call takes a few turns, so that calls land among one another. */
+/** A store whose calls each take a few turns of the event loop, so that they interleave. */
 function interleaved(store: Store): Store {
   const pause = () => turns(Math.floor(Math.random() * 4));
   const methods = ["find", "commit", "members", "tally", "lease", "get", "put", "delete"] as const;
@@ -68,8 +68,8 @@ function serviceOn(store: Store, options: Partial<VerifierOptions> = {}) {
   return { ...set, box, of };
 }
 
-describe("an erasure while something is under way", () => {
-  it("a retry, a check, a receipt and a callback: nothing is left of the number once all have ended", async () => {
+describe("an erasure during other work", () => {
+  it("racing a retry, a check, a receipt and a callback: nothing is left of the number once all have ended", async () => {
     for (let round = 0; round < 60; round++) {
       const store = new PlainStore();
       const service = serviceOn(interleaved(store), { policy: { retryCooldowns: [0, 0, 0, 0] } });
@@ -97,7 +97,7 @@ describe("an erasure while something is under way", () => {
     }
   });
 
-  it("a message on its way to the carrier: what comes of it is told nobody, and its id is not kept", async () => {
+  it("during a send: its outcome causes no callback, and no trace of it is stored", async () => {
     const store = new PlainStore();
     const posts: string[] = [];
     const service = serviceOn(store, {
@@ -116,7 +116,7 @@ describe("an erasure while something is under way", () => {
     await service.verifier.close();
   });
 
-  it("another process that remembers the authentication finds it gone", async () => {
+  it("another process that has the authentication in memory finds it gone", async () => {
     const store = new PlainStore();
     const one = serviceOn(store);
     const two = serviceOn(store, { clock: one.clock, customers: [{ customer_uuid: one.customer, keys: ["k".repeat(40)] }] });
@@ -126,7 +126,7 @@ describe("an erasure while something is under way", () => {
       expect(await errorCode(call())).toBe("invalid_auth_uuid");
   });
 
-  it("two erasures at once, and creates among them: a last one leaves nothing", async () => {
+  it("two parallel erasures among creates: one more erasure leaves nothing, and the caps still count", async () => {
     const store = new PlainStore();
     const service = serviceOn(interleaved(store));
     const made = await Promise.all([
@@ -142,7 +142,7 @@ describe("an erasure while something is under way", () => {
     expect((await service.create({ phone_number: number })).status, "five in ten minutes stay five").toBe("rate_limited");
   });
 
-  it("two erasures at once, by clocks that differ: each message counts once", async () => {
+  it("two parallel erasures with different clocks: each message counts once", async () => {
     for (let round = 0; round < 30; round++) {
       const store = interleaved(new PlainStore());
       const policy = { limits: { perNumber: [{ limit: 5, window: 86_400 }] } };
@@ -158,7 +158,7 @@ describe("an erasure while something is under way", () => {
 });
 
 describe("an erasure on a store that fails", () => {
-  it.each(["refused", "lost"] as const)("at every step, whose call is %s: 503, and the next erasure completes it", async (fate) => {
+  it.each(["refused", "lost"] as const)("at every step, with a call that is %s: 503, and the next erasure completes it", async (fate) => {
     for (let step = 1, failed = true; failed; step++) {
       const plain = new PlainStore();
       const store = rigged(plain);
@@ -180,7 +180,7 @@ describe("an erasure on a store that fails", () => {
     }
   });
 
-  it.each(["refused", "lost"] as const)("unlock: at every step, whose call is %s: 503, and the next call lifts them, once", async (fate) => {
+  it.each(["refused", "lost"] as const)("unlock: at every step, with a call that is %s: 503, and the next call lifts the caps, once", async (fate) => {
     for (let step = 1, failed = true; failed; step++) {
       const store = rigged(new PlainStore());
       const service = serviceOn(store, { policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
@@ -199,7 +199,7 @@ describe("an erasure on a store that fails", () => {
     }
   });
 
-  it("unlock: caps that are sums are lifted with the others, or not at all", async () => {
+  it("unlock: caps that are sums are lifted together with the others, or not at all", async () => {
     const store = rigged(new PlainStore());
     const service = serviceOn(store, { policy: { maxGuessOdds: 1, limits: { perNumber: [{ limit: 101, window: 86_400 }] } } });
     for (let i = 0; i < 101; i++) expect((await service.create({ phone_number: number })).status).toBe("pending");
@@ -213,8 +213,8 @@ describe("an erasure on a store that fails", () => {
   });
 });
 
-describe("much, odd and wrong", () => {
-  it("thousands of authentications of one number: history tells the newest, erase all", async () => {
+describe("large, unusual and invalid input", () => {
+  it("thousands of authentications of one number: history returns the newest, erase deletes all", async () => {
     const store = memoryStore({ name: randomUUID() });
     const limits = { perNumber: [{ limit: 5_000, window: 86_400 }], perCustomer: [] };
     const service = serviceOn(store, { policy: { maxGuessOdds: 1, limits } });
@@ -231,7 +231,7 @@ describe("much, odd and wrong", () => {
     expect(traces(dumpOfMemory(store), [spellingsOf(number, "-")[0] as string, ...ids])).toEqual([]);
   });
 
-  it("records that outlive the caps, and those with callbacks, are found for as long as they are kept", async () => {
+  it("records that outlive the caps are found for as long as they are stored", async () => {
     const day = 86_400_000;
     const store = new PlainStore();
     const service = serviceOn(store, { policy: { tombstone: 30 * 86_400 } });
@@ -246,7 +246,7 @@ describe("much, odd and wrong", () => {
     expect(leftOf(dumpOfPlain(store), ids)).toEqual([]);
   });
 
-  it("retention is a customer's own: `tombstone`", async () => {
+  it("retention is set per customer by `tombstone`", async () => {
     const [short, long] = [randomUUID(), randomUUID()];
     const customers = [
       { customer_uuid: short, keys: ["s".repeat(40)], policy: { tombstone: 60 } },
@@ -261,7 +261,7 @@ describe("much, odd and wrong", () => {
     expect(await service.verifier.history({ ...service.of, customer_uuid: long })).toHaveLength(1);
   });
 
-  it("a number keeps its record until it was verified or has expired, and a retry after another process made it reaches it", async () => {
+  it("a record holds the number until it is verified, and a retry in a process with both secrets can send to it", async () => {
     const store = new PlainStore();
     const clock = fixedClock(start);
     const one = serviceOn(store, { clock, secret: [secret, "another secret, long enough to be one as well"], pepper: "p".repeat(32) });
@@ -289,7 +289,7 @@ describe("much, odd and wrong", () => {
     expect([...store.records.values()].map(({ data }) => JSON.parse(data).p)).toEqual([maskNumber(number)]);
   });
 
-  it("wrong types and values are faults, and change nothing", async () => {
+  it("wrong types and values are errors, and change nothing", async () => {
     const service = serviceOn(new PlainStore());
     await service.create({ phone_number: number });
     const { verifier, of } = service;
@@ -354,7 +354,7 @@ describe("during a rotation without a pepper", () => {
   it.each([
     ["a", "b"],
     ["b", "a"],
-  ])("from %s to %s, refusals and unlock find what is stored under either secret's names", async (old, next) => {
+  ])("from %s to %s, refusals and unlock find what is stored under either secret", async (old, next) => {
     const store = memoryStore();
     const clock = fixedClock(start);
     const at = (letter: string, other?: string) => {

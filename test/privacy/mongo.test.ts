@@ -7,7 +7,7 @@ import { privacyCases } from "./cases.js";
 const server = await mongoServer("privacy on MongoDB");
 
 describe.skipIf(server === undefined)("MongoDB", () => {
-  it("is there", () => {});
+  it("is available", () => {});
   privacyCases("MongoDB", async () => {
     const name = newDatabase();
     const { db, client, close } = await drivers["mongodb 7"](server?.url as string, name);

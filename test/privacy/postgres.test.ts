@@ -6,7 +6,7 @@ import { privacyCases } from "./cases.js";
 const server = await postgresServer("privacy on PostgreSQL");
 
 describe.skipIf(server === undefined)("PostgreSQL", () => {
-  it("is there", () => {});
+  it("is available", () => {});
   privacyCases("PostgreSQL", async () => {
     const { store, pool, close } = await newStore(server);
     return {
