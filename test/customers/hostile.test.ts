@@ -12,7 +12,7 @@ const turns = async (count = 20) => {
   for (let i = 0; i < count; i++) await new Promise((done) => setImmediate(done));
 };
 
-/** A store that writes down every call, and does to each what it is told. */
+/** A store that records every call and can be made to fail. */
 function watched() {
   const inner = memoryStore({ name: randomUUID() });
   const calls: { method: keyof Store; args: unknown[] }[] = [];
@@ -34,13 +34,13 @@ function watched() {
   return { store, calls, fault };
 }
 
-/** A verifier on a watched store, and a peer as another process has it. */
+/** A verifier on a watched store, and a second one on the same store, as in another process. */
 function setting(options: Partial<VerifierOptions> = {}) {
   const clock = (options.clock as FixedClock | undefined) ?? fixedClock(start);
   const { store, calls, fault } = watched();
   const here = storedVerifier(store, clock, options);
   const there = storedVerifier(store, clock, options);
-  /** The status of a lookup, the plainest of requests: it asks the store for nothing but who calls. */
+  /** The status of a lookup, the simplest request: its only store calls are those that identify the caller. */
   const call = async (key: string, customer_uuid: string, verifier = there.verifier) => {
     const headers: Record<string, string> = { "x-api-key": key, "customer-uuid": customer_uuid };
     const path = `/v1/lookup/${encodeURIComponent(numberOf(1))}`;
@@ -65,7 +65,7 @@ async function withCustomer(options: Partial<VerifierOptions> = {}) {
   return { ...set, customer_uuid, key, key_id };
 }
 
-/** The fault of a call that may have to run out of time first. */
+/** The error of a call that may have to time out first. */
 async function faultInTime(clock: FixedClock, call: Promise<unknown>): Promise<string> {
   const fault = errorCode(call);
   await turns();
@@ -73,8 +73,8 @@ async function faultInTime(clock: FixedClock, call: Promise<unknown>): Promise<s
   return fault;
 }
 
-describe("a checksum so that secret scanners and people know a key", () => {
-  it("is the CRC-32 of the 43 digits, in base 62, as GitHub's tokens have it", () => {
+describe("a checksum lets secret scanners and people recognise a key", () => {
+  it("is the CRC-32 of the 43 digits, in base 62, as in GitHub's tokens", () => {
     const digits = "0123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz";
     for (let round = 0; round < 500; round++) {
       const { key, digest } = generateApiKey();
@@ -84,7 +84,7 @@ describe("a checksum so that secret scanners and people know a key", () => {
     }
   });
 
-  it("a mistyped key is refused without asking the store: any character, any two that changed places", async () => {
+  it("a mistyped key is rejected without a store call: any wrong character, any two swapped", async () => {
     const { calls, call, customer_uuid, key } = await withCustomer();
     for (let at = 3; at < key.length; at++) {
       const other = key[at] === "x" ? "y" : "x";
@@ -96,7 +96,7 @@ describe("a checksum so that secret scanners and people know a key", () => {
     expect(await call(key, customer_uuid)).toBe("200");
   });
 
-  it("keys of the old form, and of your own, stay valid; a mistyped one of the new form is a fault of the options", async () => {
+  it("keys of the old form and your own keys stay valid; a mistyped key of the new form is an invalid option", async () => {
     const old = `pp_${"Ab-_".repeat(10)}abc`;
     const set = setUp();
     const other = setUp({ customers: [{ customer_uuid: set.customer, keys: [old, set.apiKey] }] });
@@ -108,11 +108,11 @@ describe("a checksum so that secret scanners and people know a key", () => {
   });
 });
 
-describe("a revoked key, and a suspended customer, stop within two seconds in every process", () => {
+describe("a revoked key and a suspended customer stop working within two seconds in every process", () => {
   it.each([
     ["revoked", "forbidden"],
     ["suspended", "forbidden"],
-  ])("%s, asked for every 50 ms", async (how, code) => {
+  ])("%s, called every 50 ms", async (how, code) => {
     const { clock, customers, call, customer_uuid, key, key_id } = await withCustomer();
     expect(await call(key, customer_uuid)).toBe("200");
     clock.advance(950);
@@ -127,7 +127,7 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
     expect(last).toBeLessThan(2_000);
   });
 
-  it("one read of the customer a second, however many ask, and none of the key", async () => {
+  it("the customer is read once a second, however many requests come, and the key not at all", async () => {
     const { clock, calls, call, customer_uuid, key } = await withCustomer();
     await call(key, customer_uuid);
     await turns();
@@ -138,13 +138,13 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
     expect(calls.map(({ method }) => method)).toEqual(["find"]);
   });
 
-  it("an answer that was long on its way is good for no later request", async () => {
+  it("a store response that was delayed does not count for later requests", async () => {
     const { clock, store, customers, call, customer_uuid, key, key_id, there } = await withCustomer();
     await call(key, customer_uuid);
     clock.advance(1_000);
     const find = store.find;
     let release = () => {};
-    // What is read now arrives late.
+    // The response to this read is delayed.
     Object.assign(store, {
       find: async (...args: Parameters<Store["find"]>) => {
         const found = await find(...args);
@@ -159,12 +159,12 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
     clock.advance(1_900);
     expect(await call(key, customer_uuid)).toBe("403 forbidden");
     release();
-    // Asked before the revocation.
+    // The store was asked before the revocation.
     expect(await waiting).toBe("200");
     expect(await call(key, customer_uuid)).toBe("403 forbidden");
   });
 
-  it("a clock that is put back keeps no key alive", async () => {
+  it("setting the clock back does not keep a revoked key alive", async () => {
     const { clock, customers, call, customer_uuid, key, key_id } = await withCustomer();
     expect(await call(key, customer_uuid)).toBe("200");
     await customers.keys.revoke({ customer_uuid, key_id });
@@ -172,7 +172,7 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
     expect(await call(key, customer_uuid)).toBe("403 forbidden");
   });
 
-  it("what a suspended customer's callbacks are signed with stays its own", async () => {
+  it("a suspended customer's callbacks are still signed with its own secrets", async () => {
     const { customers, there, customer_uuid } = await withCustomer();
     const webhookSecrets = [`whsec_${Buffer.alloc(32, 7).toString("base64")}`];
     await customers.update({ customer_uuid, webhookSecrets });
@@ -180,7 +180,7 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
     expect(await there.verifier.webhookSecrets(customer_uuid)).toEqual(webhookSecrets);
   });
 
-  it("a suspended customer's numbers can be read and erased by the operator, and nothing else", async () => {
+  it("the operator can read and erase a suspended customer's numbers, and do nothing else", async () => {
     const phone_number = "+33612345678";
     const { verifier } = setUp({ customers: "store" });
     const { customer_uuid } = await verifier.customers.create();
@@ -196,7 +196,7 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
     expect(await verifier.history(of)).toEqual([]);
   });
 
-  it("a customer of the configuration can be suspended too", async () => {
+  it("a customer in the configuration can be suspended too", async () => {
     const set = setUp();
     const { http, create } = setUp({ customers: [{ customer_uuid: set.customer, keys: [set.apiKey], suspended: true }] });
     const answer = await http("GET", "/v1/lookup/%2B33612345678", undefined, { "x-api-key": set.apiKey, "customer-uuid": set.customer });
@@ -205,8 +205,8 @@ describe("a revoked key, and a suspended customer, stop within two seconds in ev
   });
 });
 
-describe("strangers", () => {
-  it("fill no cache without bound, and drive nobody out of it", async () => {
+describe("unknown keys", () => {
+  it("are cached within bounds, and do not evict valid keys", async () => {
     const { calls, call, customer_uuid, key } = await withCustomer();
     expect(await call(key, customer_uuid)).toBe("200");
     await turns();
@@ -214,7 +214,7 @@ describe("strangers", () => {
     const keys = Array.from({ length: 10_000 }, () => generateApiKey().key);
     for (const one of keys) expect(await call(one, customer_uuid)).toBe("403 forbidden");
     expect(calls).toHaveLength(10_000);
-    // The last ones are known for a second, the first ones not any more.
+    // The last ones are still cached, the first ones no longer.
     expect(await call(keys.at(-1) as string, customer_uuid)).toBe("403 forbidden");
     expect(calls).toHaveLength(10_000);
     expect(await call(keys[0] as string, customer_uuid)).toBe("403 forbidden");
@@ -223,16 +223,19 @@ describe("strangers", () => {
     expect(calls).toHaveLength(10_001);
   });
 
-  it.each(["__proto__", "constructor", "toString", "pp_", "sha256:", "ключ", "\u0000", "x".repeat(512), "x".repeat(100_000)])("%j is no key", async (key) => {
-    const { call, customer_uuid } = await withCustomer();
-    expect(await call(key, customer_uuid)).toBe("403 forbidden");
-    // Nor is the digest of one.
-    expect(await call(`sha256:${createHash("sha256").update(key).digest("hex")}`, customer_uuid)).toBe("403 forbidden");
-  });
+  it.each(["__proto__", "constructor", "toString", "pp_", "sha256:", "ключ", "\u0000", "x".repeat(512), "x".repeat(100_000)])(
+    "%j is not a valid key",
+    async (key) => {
+      const { call, customer_uuid } = await withCustomer();
+      expect(await call(key, customer_uuid)).toBe("403 forbidden");
+      // Nor is its digest.
+      expect(await call(`sha256:${createHash("sha256").update(key).digest("hex")}`, customer_uuid)).toBe("403 forbidden");
+    },
+  );
 });
 
 describe("tenants", () => {
-  it("no key is another customer's, and none is seen or revoked through another", async () => {
+  it("a key works only for its own customer, and cannot be listed or revoked through another", async () => {
     const { customers, call, customer_uuid, key, key_id } = await withCustomer();
     const other = await customers.create();
     const theirs = await customers.keys.issue({ customer_uuid: other.customer_uuid });
@@ -245,7 +248,7 @@ describe("tenants", () => {
     expect(await call(key, customer_uuid)).toBe("200");
   });
 
-  it("a thousand customers with two thousand keys: each its own, all listed, page by page", async () => {
+  it("a thousand customers with two thousand keys: each key works for its customer only, and list returns all in pages", async () => {
     const { customers, call, clock } = setting();
     const made: { customer_uuid: string; keys: string[] }[] = [];
     for (let i = 0; i < 1_000; i++) {
@@ -267,7 +270,7 @@ describe("tenants", () => {
     expect(listed).toEqual(made.map(({ customer_uuid }) => customer_uuid).reverse());
   });
 
-  it("a key rotated three hundred times leaves a small record: two in use and eight that are over are shown", async () => {
+  it("a key rotated three hundred times leaves a small record, which lists the last key and eight ended ones", async () => {
     const { customers, call, calls, customer_uuid, key: first } = await withCustomer();
     let key = first;
     for (let round = 0; round < 300; round++) ({ key } = await customers.keys.rotate({ customer_uuid, overlap: 0, name: "ü".repeat(128) }));
@@ -279,8 +282,8 @@ describe("tenants", () => {
   });
 });
 
-describe("kept as SHA-256", () => {
-  it("no key and no secret is stored in clear, logged, or told a second time", async () => {
+describe("stored as SHA-256", () => {
+  it("no key and no secret is stored in clear text, logged, or shown again", async () => {
     const { customers, calls, call, here, there, fault, clock } = setting();
     const webhookSecrets = [`whsec_${Buffer.alloc(32, 9).toString("base64")}`];
     const mine = generateApiKey().key;
@@ -317,7 +320,7 @@ describe("kept as SHA-256", () => {
 });
 
 describe("the last use of a key", () => {
-  it("is written beside requests, at most once an hour by a process, as a day", async () => {
+  it("is written outside requests, at most once an hour per process, and shown as a day", async () => {
     const { clock, calls, call, customers, customer_uuid, key, here, there } = await withCustomer();
     const written = () => calls.filter(({ method }) => method === "put").length;
     for (let ms = 0; ms < 3_600_000; ms += 60_000, clock.advance(60_000)) {
@@ -331,7 +334,7 @@ describe("the last use of a key", () => {
     expect(await customers.keys.list({ customer_uuid })).toMatchObject([{ last_used_on: "2026-03-01" }]);
   });
 
-  it("is nothing that a request waits for or fails by, nor is it written for a key that is refused", async () => {
+  it("is not awaited by requests and cannot fail them, and is not written for a rejected key", async () => {
     const { calls, call, fault, customers, customer_uuid, key, there } = await withCustomer();
     Object.assign(fault, { of: "put", how: "hangs" });
     expect(await call(key, customer_uuid)).toBe("200");
@@ -346,12 +349,12 @@ describe("the last use of a key", () => {
   });
 });
 
-describe("store faults and hangs at every step: fail closed, 503", () => {
+describe("store errors and timeouts at every step: fail closed, with 503", () => {
   const steps = ["get", "find", "put", "commit", "members"] as const;
   const ways = ["rejects", "hangs", "loses the reply"] as const;
 
   it.each(steps.flatMap((of) => ways.map((how) => [of, how] as const)))(
-    "%s %s: whatever is asked for is answered 503 or done, and nothing is half done",
+    "%s %s: every call returns 503 or succeeds, and nothing is left in an invalid state",
     async (of, how) => {
       const { clock, fault, customers, call, customer_uuid, key, key_id } = await withCustomer();
       Object.assign(fault, { of, how });
@@ -386,7 +389,8 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
         members: ["list"],
       };
       for (const name of needs[of] as readonly string[]) expect(outcomes[name] === "no error", `${name} by ${of}`).toBe(false);
-      // Where the reply was lost the write may stand; fixed, all is as it is told, and can be put right.
+      // If the reply was lost the write may have landed; once the store works, its state is consistent and can be
+      // corrected.
       Object.assign(fault, { of: undefined });
       clock.advance(2_000);
       const keys = await customers.keys.list({ customer_uuid });
@@ -403,18 +407,18 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
     },
   );
 
-  it("a store that fails is no licence to go on by what was known", async () => {
+  it("a store error is not answered from the cache", async () => {
     const { clock, fault, call, customer_uuid, key } = await withCustomer();
     expect(await call(key, customer_uuid)).toBe("200");
     Object.assign(fault, { of: "find", how: "rejects" });
     clock.advance(1_000);
     expect(await call(key, customer_uuid)).toBe("503 unavailable");
     Object.assign(fault, { of: undefined });
-    // And no error is remembered.
+    // Nor is the error cached.
     expect(await call(key, customer_uuid)).toBe("200");
   });
 
-  it("a create that broke off before the customer was written does not hold its keys", async () => {
+  it("a create that failed before the customer was written does not block its keys", async () => {
     const { clock, fault, customers, call } = setting();
     const { key } = generateApiKey();
     Object.assign(fault, { of: "commit", how: "rejects" });
@@ -428,7 +432,7 @@ describe("store faults and hangs at every step: fail closed, 503", () => {
   });
 
   it.each(["not JSON", "null", "{}", '{"createdAt":1}', '{"createdAt":1,"keys":[{"id":"x"}]}', '{"createdAt":1,"keys":{}}', '{"createdAt":"1","keys":[]}'])(
-    "a customer that cannot be read, %s: 503, reported, and left as it is",
+    "a corrupt customer record, %s: 503, logged, and left unchanged",
     async (data) => {
       const { clock, store, call, customers, customer_uuid, key, there } = await withCustomer();
       const stored = await store.find(customer_uuid, "customer");
@@ -473,7 +477,7 @@ describe("wrong types from JavaScript callers", () => {
     expect(calls).toEqual([]);
   });
 
-  it("names are texts, whatever they are", async () => {
+  it("names may be any text", async () => {
     const { customers } = setting();
     for (const name of ["__proto__", "constructor", "👩", "ü".repeat(128), "' OR 1=1", "../../x", "<b>"]) {
       const { customer_uuid } = await customers.create({ name });
@@ -484,7 +488,7 @@ describe("wrong types from JavaScript callers", () => {
   });
 });
 
-describe("policy overrides and callback secrets, held to the same rules as the options when they are set", () => {
+describe("policy overrides and callback secrets follow the rules of the options when they are set", () => {
   it.each([
     [{ policy: { codeLength: 4 } }, "policy: the guess budget is broken"],
     [{ policy: { checks: 0 } }, "policy.checks must be 1 or more"],
@@ -498,14 +502,14 @@ describe("policy overrides and callback secrets, held to the same rules as the o
     [{ webhookSecrets: [`whsec_${Buffer.alloc(65).toString("base64")}`] }, "webhookSecrets.0 must be whsec_"],
     [{ webhookSecrets: [] }, "webhookSecrets must hold at least one secret"],
     [{ webhookSecrets: "whsec_x" }, "webhookSecrets must be a list"],
-  ])("%j is refused, with the fix", async (change, message) => {
+  ])("%j is rejected, with the fix", async (change, message) => {
     const { customers, calls, customer_uuid } = await withCustomer();
     for (const asked of [customers.create(change as never), customers.update({ customer_uuid, ...change } as never)])
       await expect(asked).rejects.toMatchObject({ code: "bad_request", status: 400, message: expect.stringContaining(message) });
     expect(calls).toEqual([]);
   });
 
-  it("hold for the customer from then on, and for no other; null takes them away", async () => {
+  it("apply to this customer only, from then on, until null removes them", async () => {
     const { clock, customers, there, customer_uuid } = await withCustomer();
     const other = (await customers.create()).customer_uuid;
     await customers.update({ customer_uuid, policy: { lifetime: 60 }, name: "short" });
@@ -527,7 +531,7 @@ describe("policy overrides and callback secrets, held to the same rules as the o
     expect(await lifetime(customer_uuid)).toBe(600_000);
   });
 
-  it("secrets are sealed under the verifier's secret, and anew when that is rotated", async () => {
+  it("secrets are encrypted under the verifier's secret, and again when it is rotated", async () => {
     const { clock, store, customers, customer_uuid, key, call } = await withCustomer();
     const webhookSecrets = [`whsec_${Buffer.alloc(24, 1).toString("base64")}`, `whsec_${Buffer.alloc(64, 2).toString("base64")}`];
     await customers.update({ customer_uuid, webhookSecrets });
@@ -540,7 +544,7 @@ describe("policy overrides and callback secrets, held to the same rules as the o
     await turns();
     expect(await gone.verifier.webhookSecrets(customer_uuid)).toEqual(webhookSecrets);
     expect(await gone.verifier.customers.get({ customer_uuid })).toMatchObject({ webhook_secrets: 2 });
-    // Another customer's seal is none.
+    // Data encrypted for another customer is rejected.
     const other = (await customers.create()).customer_uuid;
     const { data = "", tokens = [] } = (await store.find(customer_uuid, "customer")) ?? {};
     const theirs = await store.find(other, "customer");
@@ -548,7 +552,7 @@ describe("policy overrides and callback secrets, held to the same rules as the o
     expect(await errorCode(gone.verifier.webhookSecrets(other))).toBe("unavailable");
   });
 
-  it("two processes that name the secrets in another order do not seal against each other", async () => {
+  it("two processes with the secrets in different order do not keep re-encrypting", async () => {
     const { clock, store, calls, customers, customer_uuid } = await withCustomer();
     const webhookSecrets = [`whsec_${Buffer.alloc(24, 1).toString("base64")}`];
     await customers.update({ customer_uuid, webhookSecrets });
@@ -563,8 +567,8 @@ describe("policy overrides and callback secrets, held to the same rules as the o
   });
 });
 
-describe("how stored customers go together with the others", () => {
-  it("a verifier that has its customers from elsewhere keeps none: a revocation there would be an error that nobody sees", async () => {
+describe("stored customers and those from elsewhere", () => {
+  it("a verifier with customers from elsewhere rejects the calls that manage customers, with the fix", async () => {
     const { verifier, customer } = setUp();
     for (const asked of [
       verifier.customers.create(),
@@ -575,7 +579,7 @@ describe("how stored customers go together with the others", () => {
     expect(() => setUp({ customers: "redis" as never })).toThrow('customers must be a list of { customer_uuid, keys, policy? }, or "store"');
   });
 
-  it("a customer of the configuration is handed over as it is, its keys included", async () => {
+  it("a customer of the configuration can be stored as it is, with its keys", async () => {
     const { customers, call } = setting();
     const [one, two] = [generateApiKey(), `your-own-key-${randomUUID()}`] as const;
     const configured = { customer_uuid: randomUUID().toUpperCase(), keys: [one.digest, two], policy: { checks: 3 }, suspended: false };
@@ -586,7 +590,7 @@ describe("how stored customers go together with the others", () => {
     expect(await errorCode(customers.create({ keys: [1, 2, 3].map(() => generateApiKey().key) }))).toBe("bad_request");
   });
 
-  it("a key that a customer had, and that is long forgotten, may be handed over to another", async () => {
+  it("a customer's key that has long been forgotten can be given to another", async () => {
     const { clock, customers, call, customer_uuid, key } = await withCustomer();
     expect(await call(key, customer_uuid)).toBe("200");
     for (let round = 0; round < 10; round++) await customers.keys.rotate({ customer_uuid, overlap: 0 });
@@ -598,7 +602,7 @@ describe("how stored customers go together with the others", () => {
     expect(await call(key, customer_uuid)).toBe("400 account_invalid");
   });
 
-  it("nothing is stored for a key that cannot be issued", async () => {
+  it("a key that cannot be issued causes no write", async () => {
     const { customers, calls, customer_uuid } = await withCustomer();
     await customers.keys.issue({ customer_uuid });
     calls.length = 0;

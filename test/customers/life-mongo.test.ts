@@ -9,7 +9,7 @@ import { raceCustomers } from "./races.js";
 const server = await mongoServer("the life of a key over MongoDB");
 afterAll(() => server?.stop());
 
-describe.runIf(server)("The life of a key over memory, Redis and MongoDB: MongoDB", () => {
+describe.runIf(server)("the life of a key on MongoDB", () => {
   const url = server?.url ?? "";
   const name = newDatabase();
   let one: Connected;
@@ -29,12 +29,12 @@ describe.runIf(server)("The life of a key over memory, Redis and MongoDB: MongoD
     return { prefix, store, peer: mongoStore({ db: two.db, prefix }) };
   };
 
-  it("create customer → issue → use over HTTP → rotate with overlap → old revoked → refused within two seconds → suspend → refused → resume", async () =>
+  it("create customer → issue → use over HTTP → rotate with overlap → old revoked → rejected within two seconds → suspend → rejected → resume", async () =>
     lifeOfAKey(await handles()));
 
-  it("a revocation is never undone, and never are three keys in use", async () => raceCustomers(await handles()));
+  it("a revocation is never undone, and there are never three keys in use", async () => raceCustomers(await handles()));
 
-  it("nothing expires that must not, and no operator of a query language passes for a text", async () => {
+  it("nothing expires too early, and query operators are not interpreted", async () => {
     const { prefix, store } = await handles();
     const { verifier } = storedVerifier(store, fixedClock(start));
     const { customer_uuid } = await verifier.customers.create({ name: "$where" });

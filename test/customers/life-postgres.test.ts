@@ -9,7 +9,7 @@ import { raceCustomers } from "./races.js";
 const server = await postgresServer("the life of a key over PostgreSQL");
 afterAll(() => server?.stop());
 
-describe.runIf(server)("The life of a key over memory, Redis, MongoDB and PostgreSQL: PostgreSQL", () => {
+describe.runIf(server)("the life of a key on PostgreSQL", () => {
   const closes: (() => Promise<unknown>)[] = [];
   afterAll(() => Promise.all(closes.map((close) => close())));
   const handles = async () => {
@@ -19,12 +19,12 @@ describe.runIf(server)("The life of a key over memory, Redis, MongoDB and Postgr
     return { pool, store, peer: postgresStore({ pool: other }) };
   };
 
-  it("create customer → issue → use over HTTP → rotate with overlap → old revoked → refused within two seconds → suspend → refused → resume", async () =>
+  it("create customer → issue → use over HTTP → rotate with overlap → old revoked → rejected within two seconds → suspend → rejected → resume", async () =>
     lifeOfAKey(await handles()));
 
-  it("a revocation is never undone, and never are three keys in use", async () => raceCustomers(await handles()));
+  it("a revocation is never undone, and there are never three keys in use", async () => raceCustomers(await handles()));
 
-  it("nothing expires that must not, and no piece of SQL passes for more than a text", async () => {
+  it("nothing expires too early, and SQL in names is only text", async () => {
     const { pool, store } = await handles();
     const { verifier } = storedVerifier(store, fixedClock(start));
     const { customer_uuid } = await verifier.customers.create({ name: "'; drop schema phoneproof cascade; --" });

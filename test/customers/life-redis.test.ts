@@ -8,7 +8,7 @@ import { start } from "../support/verifier.js";
 import { lifeOfAKey, storedVerifier } from "./life.js";
 import { raceCustomers } from "./races.js";
 
-describe.runIf(redisIsInstalled("the life of a key over Redis"))("The life of a key over memory, Redis and MongoDB: Redis", () => {
+describe.runIf(redisIsInstalled("the life of a key over Redis"))("the life of a key on Redis", () => {
   let server: RedisServer;
   let cluster: RedisCluster;
   beforeAll(async () => {
@@ -39,12 +39,12 @@ describe.runIf(redisIsInstalled("the life of a key over Redis"))("The life of a 
       return { store: redisStore({ client: one.client, prefix }), peer: redisStore({ client: two.client, prefix }) };
     };
 
-    it("create customer → issue → use over HTTP → rotate with overlap → old revoked → refused within two seconds → suspend → refused → resume", () =>
+    it("create customer → issue → use over HTTP → rotate with overlap → old revoked → rejected within two seconds → suspend → rejected → resume", () =>
       lifeOfAKey(handles()));
 
-    it("a revocation is never undone, and never are three keys in use", () => raceCustomers(handles()));
+    it("a revocation is never undone, and there are never three keys in use", () => raceCustomers(handles()));
 
-    it("another number of shards forgets no customer", async () => {
+    it("a different number of shards loses no customer", async () => {
       const prefix = `p${randomUUID()}`;
       const clock = fixedClock(start);
       const { verifier: few } = storedVerifier(redisStore({ client: one.client, prefix, shards: 1 }), clock);
@@ -54,7 +54,7 @@ describe.runIf(redisIsInstalled("the life of a key over Redis"))("The life of a 
     });
   });
 
-  it("nothing expires that must not: a key, its customer and the list are kept for fifty years", async () => {
+  it("nothing expires too early: a key, its customer and the list are stored for fifty years", async () => {
     const { client, close } = await (clients["ioredis 6"] as (typeof clients)[string])(server);
     const prefix = `p${randomUUID()}`;
     const { verifier } = storedVerifier(redisStore({ client, prefix }), fixedClock(start));

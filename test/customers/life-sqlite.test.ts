@@ -6,7 +6,7 @@ import { start } from "../support/verifier.js";
 import { lifeOfAKey, storedVerifier } from "./life.js";
 import { raceCustomers } from "./races.js";
 
-describe("The life of a key over memory, Redis, MongoDB and SQLite: SQLite", () => {
+describe("the life of a key on SQLite", () => {
   const folders: ReturnType<typeof newFolder>[] = [];
   afterAll(() => {
     for (const { remove } of folders) remove();
@@ -19,12 +19,12 @@ describe("The life of a key over memory, Redis, MongoDB and SQLite: SQLite", () 
     return { file, store: sqliteStore({ file }), peer: sqliteStore({ file }) };
   }
 
-  it("create customer → issue → use over HTTP → rotate with overlap → old revoked → refused within two seconds → suspend → refused → resume", () =>
+  it("create customer → issue → use over HTTP → rotate with overlap → old revoked → rejected within two seconds → suspend → rejected → resume", () =>
     lifeOfAKey(handles()));
 
-  it("a revocation is never undone, and never are three keys in use", () => raceCustomers(handles()));
+  it("a revocation is never undone, and there are never three keys in use", () => raceCustomers(handles()));
 
-  it("nothing expires that must not: a key, its customer and the list are kept for fifty years", async () => {
+  it("nothing expires too early: a key, its customer and the list are stored for fifty years", async () => {
     const { file, store } = handles();
     const { verifier } = storedVerifier(store, fixedClock(start));
     const { customer_uuid } = await verifier.customers.create({ name: "'; DROP TABLE phoneproof_records; --" });

@@ -7,7 +7,7 @@ import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { inbox, logger, numberOf, secret, start } from "../support/verifier.js";
 
-/** Two handles on one store, as two processes have them. */
+/** Two handles on one store, as in two processes. */
 export interface Handles {
   readonly store: Store;
   readonly peer: Store;
@@ -17,7 +17,7 @@ export interface Handles {
 export interface Process {
   readonly verifier: Verifier;
   readonly log: ReturnType<typeof logger>;
-  /** What a create over HTTP is answered: the status, and the code or status of the body. */
+  /** The response to a create over HTTP: the status, and the code or status in the body. */
   create(key: string, customer_uuid: string): Promise<string>;
   close(): Promise<void>;
 }
@@ -68,13 +68,16 @@ export async function startProcess(store: Store, clock: FixedClock, options: Par
   };
 }
 
-/** No number is called twice: they have caps of their own. */
+/** Each call uses a new number, since numbers have caps. */
 let calls = 0;
 
 const second = 1_000;
 const hour = 3_600 * second;
 
-/** "customers in the store: create, list, suspend; keys issued, rotated (two active, overlap), revoked at once, last use told coarsely, shown once": the life of a key, over two processes. */
+/**
+ * The life of a key over two processes: issued, rotated with an overlap, revoked, its customer suspended and resumed,
+ * its last use shown as a day.
+ */
 export async function lifeOfAKey({ store, peer }: Handles): Promise<void> {
   const clock = fixedClock(start);
   const [here, there] = [await startProcess(store, clock), await startProcess(peer, clock)];
@@ -87,7 +90,7 @@ export async function lifeOfAKey({ store, peer }: Handles): Promise<void> {
     const first = await customers.keys.issue({ customer_uuid, name: "server" });
     expect(await both(first.key, customer_uuid)).toEqual(accepted);
 
-    // Rotated: for the overlap both are good, the new one at once.
+    // Rotation: both keys work during the overlap, the new one at once.
     const next = await customers.keys.rotate({ customer_uuid, overlap: 3_600 });
     expect(await both(first.key, customer_uuid)).toEqual(accepted);
     expect(await both(next.key, customer_uuid)).toEqual(accepted);
@@ -97,7 +100,7 @@ export async function lifeOfAKey({ store, peer }: Handles): Promise<void> {
     ]);
     await expect(customers.keys.issue({ customer_uuid })).rejects.toMatchObject({ code: "bad_request" });
 
-    // The old one is revoked before its time: here at once, elsewhere within two seconds.
+    // Early revocation of the old key: effective here at once, elsewhere within two seconds.
     await customers.keys.revoke({ customer_uuid, key_id: first.key_id });
     expect(await here.create(first.key, customer_uuid)).toBe("403 forbidden");
     clock.advance(2 * second);
@@ -115,7 +118,8 @@ export async function lifeOfAKey({ store, peer }: Handles): Promise<void> {
     clock.advance(2 * second);
     expect(await both(next.key, customer_uuid)).toEqual(accepted);
 
-    // Rotated again, and nobody revokes: at the end of the overlap, to the millisecond and without a question to the store.
+    // Another rotation without a revocation: the old key stops at the end of the overlap, to the millisecond and
+    // without a store call.
     const last = await customers.keys.rotate({ customer_uuid, overlap: 2 });
     clock.advance(2 * second - 1);
     expect(await both(next.key, customer_uuid)).toEqual(accepted);
@@ -123,7 +127,7 @@ export async function lifeOfAKey({ store, peer }: Handles): Promise<void> {
     expect(await both(next.key, customer_uuid)).toEqual(refused);
     expect(await both(last.key, customer_uuid)).toEqual(accepted);
 
-    // The day of the last use is there as soon as what is written beside requests has arrived.
+    // The day of the last use is visible once the write that is made outside requests has arrived.
     const listed = () => there.verifier.customers.keys.list({ customer_uuid });
     await expect.poll(async () => (await listed()).map(({ last_used_on }) => last_used_on)).toEqual(["2026-03-01", "2026-03-01", "2026-03-01"]);
     expect((await listed()).map(({ status }) => status)).toEqual(["active", "ended", "revoked"]);

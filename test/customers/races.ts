@@ -4,23 +4,26 @@ import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { errorCode, start } from "../support/verifier.js";
 import { type Handles, storedVerifier } from "./life.js";
 
-/** What a racer's call came to: done, refused for what stood there, or told to ask again. */
+/** The outcome of a racer's call: done, rejected because of the current state, or asked to retry. */
 const outcomes = ["no error", "bad_request", "unavailable"];
 
-/** "of any number of racers exactly one is done" (ports/store.ts): every change of a customer is one commit over what it was decided on, so that none undoes another. */
+/**
+ * "of any number of racers exactly one is done" (ports/store.ts): each change of a customer is one commit that expects
+ * the state it was based on, so that none undoes another.
+ */
 export async function raceCustomers({ store, peer }: Handles): Promise<void> {
   const clock = fixedClock(start);
   const verifiers = [store, peer].map((one) => storedVerifier(one, clock).verifier);
   const [here, there] = verifiers.map(({ customers }) => customers) as [(typeof verifiers)[0]["customers"], (typeof verifiers)[0]["customers"]];
 
-  // Issued by twenty at once: never more than two.
+  // Twenty keys issued in parallel: never more than two.
   const { customer_uuid } = await here.create();
   const issued = await Promise.all(Array.from({ length: 20 }, (_, i) => errorCode((i % 2 ? here : there).keys.issue({ customer_uuid }))));
   for (const fault of issued) expect(outcomes).toContain(fault);
   expect(issued.filter((fault) => fault === "no error")).toHaveLength(2);
   expect((await here.keys.list({ customer_uuid })).map(({ status }) => status)).toEqual(["active", "active"]);
 
-  // Revoked among writes of every other kind: once it is said to be, it stays so.
+  // A revocation during all other kinds of writes: once confirmed, it stays.
   for (let round = 0; round < 5; round++) {
     const [last] = await there.keys.list({ customer_uuid });
     const key_id = last?.key_id as string;
@@ -40,13 +43,13 @@ export async function raceCustomers({ store, peer }: Handles): Promise<void> {
     const after = await there.keys.list({ customer_uuid });
     expect(after.find((key) => key.key_id === key_id)).toMatchObject({ status: "revoked" });
     expect(after.filter(({ status }) => status === "active" || status === "ending").length).toBeLessThanOrEqual(2);
-    // Room for the next round.
+    // Makes room for the next round.
     for (const { key_id: other, status } of after.slice(0, -1)) if (status !== "revoked") await here.keys.revoke({ customer_uuid, key_id: other });
     if ((await here.keys.list({ customer_uuid })).every(({ status }) => status === "revoked")) await here.keys.issue({ customer_uuid });
     clock.advance(1_000);
   }
 
-  // Two customers of one UUID: one of the racers is done.
+  // Parallel creates with the same UUID: only one succeeds.
   const [, , ...created] = await Promise.all([
     here.list(),
     there.list(),
@@ -56,7 +59,7 @@ export async function raceCustomers({ store, peer }: Handles): Promise<void> {
   expect(created.filter((fault) => fault === "bad_request")).toHaveLength(9);
   expect((await here.list()).map((one) => one.customer_uuid).sort()).toEqual(["0f0e0d0c-0b0a-4909-8807-060504030201", customer_uuid].sort());
 
-  // One key given to ten customers: one of the racers has it.
+  // One key given to ten customers in parallel: only one gets it.
   const { key, digest } = generateApiKey();
   const given = await Promise.all(Array.from({ length: 10 }, (_, i) => errorCode((i % 2 ? here : there).create({ keys: [i % 3 ? key : digest] }))));
   expect(given.filter((fault) => fault === "no error")).toHaveLength(1);
