@@ -9,13 +9,13 @@ import { numberOf } from "../support/verifier.js";
 import { bundleWorkers, type Worker, type Workers } from "./crash-processes.js";
 import type { WorkerSetup } from "./crash-worker.js";
 
-/** Creates under way in one process. */
+/** Creates in progress in one process. */
 const parallel = 16;
 const processes = 2;
-/** Milliseconds. Longer than a lease, and than the deadline of a send (15 s with this store's time limit). */
+/** Milliseconds. Longer than a lease, and than a send's deadline (15 s with this store's time limit). */
 const longEnough = leaseTime + 1_000;
 
-/** Numbers from 0 up to 1 (mulberry32). */
+/** Pseudorandom numbers from 0 up to 1 (mulberry32). */
 function randomNumbers(seed: number): () => number {
   let state = seed;
   return () => {
@@ -29,14 +29,17 @@ function randomNumbers(seed: number): () => number {
 const webhookId = ({ headers }: Received) => headers["webhook-id"] as string;
 const dataOf = ({ body }: Received) => (JSON.parse(body) as DeliveryStatusEvent).data;
 
-/** The received deliveries, under their webhook-ids. */
+/** The received deliveries by webhook-id. */
 function byId(received: readonly Received[]): Map<string, Received[]> {
   const found = new Map<string, Received[]>();
   for (const one of received) found.set(webhookId(one), [...(found.get(webhookId(one)) ?? []), one]);
   return found;
 }
 
-/** Processes that are killed and held, on one store. Registers its tests with vitest; `emptyStore` gives each the URL of one. `CRASH_SEED` in the environment repeats when and which processes are killed, `CRASH_EVENTS` goes before `usualEvents`. */
+/**
+ * Kills and stops processes on one store. Registers its tests with vitest; `emptyStore` gives each the URL of one. In
+ * the environment, `CRASH_SEED` repeats when and which processes are killed, and `CRASH_EVENTS` replaces `usualEvents`.
+ */
 export function crashCases(store: string, usualEvents: number, kills: number, entry: URL, emptyStore: () => Promise<string>): void {
   const events = Number(process.env["CRASH_EVENTS"] ?? usualEvents);
   let workers: Workers;
@@ -60,7 +63,7 @@ export function crashCases(store: string, usualEvents: number, kills: number, en
   const hookFor = (index: number) => `${setup.origins[index % setup.origins.length]}/hook`;
   const received = () => receivers.flatMap((one) => one.received);
 
-  it(`${events} events, with ${kills} kills at random points: none is lost, and duplicates have the same id and body`, async () => {
+  it(`${events} events with ${kills} kills at random points: no event is lost, and duplicates have the same id and body`, async () => {
     const seed = Number(process.env["CRASH_SEED"] ?? randomInt(2 ** 31));
     console.log(`${store}: CRASH_SEED=${seed}`);
     const random = randomNumbers(seed);
@@ -101,7 +104,8 @@ export function crashCases(store: string, usualEvents: number, kills: number, en
     await Promise.all(starting);
     await Promise.all(creating);
 
-    // The survivors finish what they have under way; then time passes, and they deliver what the dead left behind.
+    // The survivors finish what is in progress; then time passes, and they deliver what the killed processes left
+    // behind.
     await Promise.all(alive.map((worker) => worker.ask({ do: "rest" })));
     for (let offset = longEnough, waiting = true; waiting; offset += longEnough) {
       expect(offset / longEnough, "rounds until nothing waits").toBeLessThan(100);
@@ -116,7 +120,7 @@ export function crashCases(store: string, usualEvents: number, kills: number, en
       const { authentication_uuid: id } = dataOf(one as Received);
       ids.set(id, (ids.get(id) ?? 0) + 1);
     }
-    // Answered or not: who has got a message is told of.
+    // Each authentication whose message the carrier received must be reported, even if its create got no response.
     const handedOver = all.flatMap((worker) => worker.handedOver);
     const lost = [...new Set([...pending, ...handedOver])].filter((id) => !ids.has(id));
     const unknown = [...told.values()].filter(([one]) => dataOf(one as Received).status === "unknown").length;
@@ -139,11 +143,11 @@ export function crashCases(store: string, usualEvents: number, kills: number, en
       expect(status).toMatch(/^(submitted|unknown)$/);
       for (const other of again) expect(other.body).toBe(first?.body);
     }
-    // The kills hit something: outcomes that a crash took, or deliveries that it kept from being settled.
+    // Proves that the kills had an effect: unknown outcomes, or deliveries that were not settled and came twice.
     expect(unknown + duplicates).toBeGreaterThan(0);
   }, 600_000);
 
-  it("two workers, one stopped beyond its lease: every event is delivered, and what the late one settles is fenced off", async () => {
+  it("two workers, one stopped beyond its lease: every event is delivered, and the stopped worker's late results are discarded", async () => {
     const count = 60;
     const taken = 40;
     const [slow, other] = (await Promise.all(Array.from({ length: 2 }, () => workers.start({ ...setup, worker: false })))) as [Worker, Worker];
@@ -151,14 +155,14 @@ export function crashCases(store: string, usualEvents: number, kills: number, en
       expect((await other.ask({ do: "create", number: numberOf(index), callbackUrl: hookFor(index) }))?.status).toBe("pending");
     for (let index = 0; index < taken; index++) await create(index);
 
-    // The receivers keep the first worker waiting.
+    // The receivers do not respond to the first worker yet.
     const held = new Map<string, ServerResponse>();
     for (const one of receivers) one.answer = (request, response) => void held.set(webhookId(request), response);
     const lateFlush = slow.ask({ do: "flush" });
     await until("the receivers hold all it took", async () => held.size === taken);
     slow.signal("SIGSTOP");
 
-    // Its lease holds.
+    // The stopped worker's lease is still valid.
     const refused = new Set([...held.keys()].filter((_, index) => index % 2 === 0));
     for (const one of receivers) {
       one.answer = (request, response) => {
@@ -171,11 +175,11 @@ export function crashCases(store: string, usualEvents: number, kills: number, en
     expect(await other.ask({ do: "flush" })).toEqual({ delivered: count - taken, errors: [] });
     expect(received()).toHaveLength(count);
 
-    // The lease ends: the other takes over what the stopped one held, and half of it fails.
+    // The lease ends: the other worker takes over what the stopped one held, and half of it fails.
     await other.ask({ do: "advance", offset: leaseTime + 1_000 });
     expect(await other.ask({ do: "flush" })).toEqual({ delivered: taken / 2, errors: [] });
 
-    // The stopped one goes on and hears that all it sent was taken. None of that is its to settle any more.
+    // The stopped worker resumes and gets a success for all its posts, but may no longer settle any of them.
     slow.signal("SIGCONT");
     await slow.ask({ do: "advance", offset: leaseTime + 1_000 });
     for (const response of held.values()) response.writeHead(204).end();

@@ -9,7 +9,7 @@ afterAll(() => server?.stop());
 describe.runIf(server)("killed processes on MongoDB", () => {
   const names: string[] = [];
 
-  // A quarter of what Redis gets, to end in about the same time.
+  // A quarter of the numbers for Redis, to take about the same time.
   crashCases("MongoDB", 200, 10, new URL("crash-mongo-process.ts", import.meta.url), async () => {
     const name = newDatabase();
     names.push(name);

@@ -6,20 +6,20 @@ import type { Answer, HandedOver, Numbered, Order, WorkerSetup } from "./crash-w
 
 /** A process of the service that may be killed at any moment. */
 export interface Worker {
-  /** Authentications whose messages it has handed to the carrier. */
+  /** Authentications whose messages it has passed to the carrier. */
   readonly handedOver: readonly string[];
-  /** Has it do something; `undefined` when it ended before it answered. */
+  /** Carries out an order; `undefined` if the process ended before it responded. */
   ask(order: Order): Promise<Answer | undefined>;
-  /** `SIGSTOP` holds it and `SIGCONT` lets it go on. */
+  /** `SIGSTOP` pauses the process, `SIGCONT` resumes it. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
-  /** Ends it at once, with whatever it has under way. */
+  /** Ends the process at once, whatever is in progress. */
   kill(): Promise<void>;
 }
 
 /** Starts processes of one module that calls `serveOrders`. */
 export interface Workers {
   start(setup: WorkerSetup): Promise<Worker>;
-  /** Kills all that are left. */
+  /** Kills all remaining processes. */
   killAll(): Promise<void>;
   /** Removes the bundle. */
   remove(): void;
@@ -57,7 +57,7 @@ async function startWorker(script: string, setup: WorkerSetup, ended: () => void
     waiting.get(turn)?.(answer);
     waiting.delete(turn);
   });
-  // What it answered before its end is still read: the channel closes after that.
+  // Responses sent before its end are still read: the channel closes after them.
   child.once("disconnect", () => {
     alive = false;
     for (const settle of waiting.values()) settle(undefined);
@@ -69,7 +69,7 @@ async function startWorker(script: string, setup: WorkerSetup, ended: () => void
         if (!alive) return settle(undefined);
         const turn = turns++;
         waiting.set(turn, settle);
-        // It may be gone already: that is heard when the channel closes.
+        // The process may be gone already: the channel's closing reports that.
         child.send({ ...order, turn } satisfies Numbered<Order>, () => undefined);
       }),
     signal: (name) => void child.kill(name),

@@ -3,17 +3,17 @@ import type { Clock } from "../../src/ports/clock.js";
 import type { Store } from "../../src/ports/store.js";
 import { unlimited } from "./unlimited.js";
 
-/** What a process is started with, in its first argument. */
+/** A process's settings, passed as its first argument. */
 export interface WorkerSetup {
   readonly url: string;
   readonly customer: string;
   /** Origins of the receivers. */
   readonly origins: readonly string[];
-  /** Whether it delivers by itself, as verifiers do, or only when told to flush. */
+  /** Whether it delivers on its own, as verifiers do, or only when flushed. */
   readonly worker: boolean;
 }
 
-/** What the parent tells a process to do. */
+/** What the parent orders a process to do. */
 export type Order =
   | { readonly do: "create"; readonly number: string; readonly callbackUrl: string }
   /** Puts the clock ahead of the true time, in milliseconds. */
@@ -24,28 +24,31 @@ export type Order =
   /** Looks whether any record still waits for work, now or later. The one it finds is due from then on. */
   | { readonly do: "look" };
 
-/** What a process answers when it has done so. */
+/** A process's response to an order. */
 export interface Answer {
-  /** Of a create: the authentication, and its status or the fault. */
+  /** For create: the authentication, and its status or the error. */
   readonly id?: string;
   readonly status?: string;
-  /** Of a flush: events delivered meanwhile. */
+  /** For flush: events delivered during it. */
   readonly delivered?: number;
-  /** Of a look. */
+  /** For look: whether a record still waits. */
   readonly waiting?: boolean;
   /** Everything logged as an error so far. */
   readonly errors: readonly string[];
 }
 
-/** Orders and answers as they travel, numbered so that several can be under way. */
+/** Orders and responses as they are sent, numbered so that several can be in progress. */
 export type Numbered<T> = T & { readonly turn: number };
 
-/** What a process says of itself, between answers: the authentication whose message the carrier has got. */
+/** What a process reports between responses: the authentication whose message the carrier has received. */
 export interface HandedOver {
   readonly handedOver: string;
 }
 
-/** A process of the service: opens its store and does what its parent says, until the parent lets go or kills it. */
+/**
+ * A process of the service: opens its store and carries out its parent's orders, until the parent disconnects or kills
+ * it.
+ */
 export async function serveOrders(open: (url: string) => Promise<Store>): Promise<void> {
   const { url, customer, origins, worker } = JSON.parse(process.argv[2] ?? "") as WorkerSetup;
   const store = await open(url);
@@ -62,7 +65,7 @@ export async function serveOrders(open: (url: string) => Promise<Store>): Promis
     createVerifier({
       store,
       clock,
-      // The carrier takes a moment, so that a kill can fall between the hand-over and its outcome.
+      // The carrier takes a moment, so that a kill can fall between receiving the message and its outcome.
       sender: {
         async send({ authentication_uuid }) {
           process.send?.({ handedOver: authentication_uuid } satisfies HandedOver);

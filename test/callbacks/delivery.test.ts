@@ -21,7 +21,7 @@ const record = async (set: ReturnType<typeof setUp>, id: string) =>
   (await set.store.find(set.customer, id)) as NonNullable<Awaited<ReturnType<typeof set.store.find>>>;
 
 describe("callbacks (docs/contract.md#callbacks)", () => {
-  it("POST to `callback_url`, JSON { type, timestamp, data }; the number masked; never the code", async () => {
+  it("are POSTed to `callback_url` as JSON { type, timestamp, data } with the number masked and without the code", async () => {
     const set = withHook();
     const { authentication_uuid } = await set.create();
     await expect.poll(() => hook.received.length).toBe(1);
@@ -35,14 +35,14 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
     expect(body).not.toContain(set.box.code());
   });
 
-  it("in full where `fullNumber` is set", async () => {
+  it("contain the whole number if `fullNumber` is set", async () => {
     const set = withHook({ callbacks: { allowOrigins: [hook.origin], fullNumber: true } });
     await set.create();
     await expect.poll(() => hook.received.length).toBe(1);
     expect(hook.received[0]?.body).toContain(numberOf(1));
   });
 
-  it("first delivery right after the response, never delaying it", async () => {
+  it("are first delivered right after the response, and never delay it", async () => {
     const set = withHook();
     hook.answer = () => undefined;
     expect((await set.create()).status).toBe("pending");
@@ -53,7 +53,7 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
     ["accepted", "submitted"],
     ["rejected", "undeliverable"],
     ["unknown", "unknown"],
-  ] as const)("a send that was %s is told as `%s`, with its attempt number", async (outcome, status) => {
+  ] as const)("report a send that was %s as `%s`, with its attempt number", async (outcome, status) => {
     const set = withHook();
     const { authentication_uuid } = await set.create();
     await expect.poll(() => statuses()).toEqual(["submitted"]);
@@ -65,7 +65,7 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
     expect(JSON.parse(hook.received[1]?.body ?? "").data.attempt).toBe(2);
   });
 
-  it("nothing is told of one created rate_limited, and nothing without callback_url", async () => {
+  it("report nothing for a rate_limited create, or without callback_url", async () => {
     const set = withHook({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
     await set.create({ callback_url: undefined });
     expect((await set.create()).status).toBe("rate_limited");
@@ -73,14 +73,14 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
     expect(hook.received).toEqual([]);
   });
 
-  it("signed according to Standard Webhooks, verified by the package of that name and by our own", async () => {
+  it("are signed according to Standard Webhooks: the package of that name and our own verify them", async () => {
     const set = withHook();
     const { authentication_uuid } = await set.create();
     await expect.poll(() => hook.received.length).toBe(1);
     const [{ headers, body }] = hook.received as [Receiver["received"][number]];
     const [secret] = (await set.verifier.webhookSecrets(set.customer)) as [string];
     expect(headers["webhook-id"]).toBe(`msg_${authentication_uuid}_${start.toString(36)}_1`);
-    // The package reads the real clock: sign what it sees anew would be no check, so its clock is set back to ours.
+    // The package reads the real clock, so that is set to the test's; signing again for the check would prove nothing.
     const real = Date.now;
     Date.now = () => start;
     try {
@@ -92,7 +92,7 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
     expect(verifyWebhook({ secret, headers, body, now: start })).toEqual(JSON.parse(body));
   });
 
-  it("an authentication that lives again under its idempotency key has other webhook-ids", async () => {
+  it("have new webhook-ids for an authentication created again under its idempotency key", async () => {
     const set = setUp({ callbacks: { allowOrigins: [hook.origin] } });
     const create = () => set.create({ callback_url: `${hook.origin}/hook` }, { idempotencyKey: "one" });
     const first = await create();
@@ -104,7 +104,7 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
     expect(new Set(hook.received.map(({ headers }) => headers["webhook-id"])).size).toBe(2);
   });
 
-  it("several secrets while rotating: each verifies; per-customer secrets go before the derived ones", async () => {
+  it("are signed with each of a customer's own secrets, for rotation", async () => {
     const secrets = [`whsec_${Buffer.alloc(32, 1).toString("base64")}`, `whsec_${Buffer.alloc(32, 2).toString("base64")}`];
     const base = setUp();
     const set = setUp({
@@ -117,7 +117,7 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
     for (const secret of secrets) expect(() => verifyWebhook({ secret, headers, body, now: start })).not.toThrow();
   });
 
-  it("the id constant over redeliveries, and the record stays until 7 days after the last delivery step while events are undelivered, and no longer", async () => {
+  it("keep their id over redeliveries, and their record until 7 days after the last attempt, or its usual end once delivered", async () => {
     const set = withHook();
     hook.answer = (_request, response) => void response.writeHead(hook.received.length < 3 ? 500 : 200).end();
     const { authentication_uuid } = await set.create();
@@ -138,8 +138,8 @@ describe("callbacks (docs/contract.md#callbacks)", () => {
   });
 });
 
-describe("the ladder in virtual time", () => {
-  /** A verifier whose receiver is a function, so that days pass at once. */
+describe("retries in virtual time", () => {
+  /** A verifier whose receiver is a function, so that days pass in an instant. */
   const withReceiver = (answer: (tries: number) => CallbackResponse) => {
     const at: number[] = [];
     const set = setUp({
@@ -163,7 +163,7 @@ describe("the ladder in virtual time", () => {
     return { ...set, at, run, create: () => set.create({ callback_url: "http://receiver.test/" }) };
   };
 
-  it("5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h with jitter; then it is given up, listed, and can be redelivered by id", async () => {
+  it("retries come after 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14 h, 20 h, 24 h with jitter; then the event is given up, listed, and can be redelivered by id", async () => {
     const set = withReceiver(() => ({ status: 500 }));
     const { authentication_uuid } = await set.create();
     await set.verifier.flush();
@@ -194,7 +194,7 @@ describe("the ladder in virtual time", () => {
     expect(await set.verifier.redeliver({ customer_uuid: set.customer, authentication_uuid, sequence: 9 })).toBe(false);
   });
 
-  it("a receiver down for 24 h hears of it when it is back", async () => {
+  it("a receiver that was down for 24 h gets the event once it is back", async () => {
     const set = withReceiver(() => ({ status: set.clock.now() < start + 86_400_000 ? 502 : 200 }));
     await set.create();
     await set.verifier.flush();
@@ -204,7 +204,7 @@ describe("the ladder in virtual time", () => {
     expect(set.at.at(-1)).toBeGreaterThan(86_400);
   });
 
-  it.each([301, 302, 307, 308])("3xx is failure, and not followed: %i", async (status) => {
+  it.each([301, 302, 307, 308])("a 3xx response is a failure and is retried: %i", async (status) => {
     const set = withReceiver((tries) => ({ status: tries === 1 ? status : 200 }));
     await set.create();
     expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 1, dead: 0 });
@@ -212,7 +212,7 @@ describe("the ladder in virtual time", () => {
     expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
   });
 
-  it("410 ends it", async () => {
+  it("a 410 response ends delivery", async () => {
     const set = withReceiver(() => ({ status: 410 }));
     await set.create();
     expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 0, dead: 1 });
@@ -221,7 +221,7 @@ describe("the ladder in virtual time", () => {
     expect((await set.verifier.deadLetters())[0]?.reason).toBe("answered 410 Gone");
   });
 
-  it.each([429, 503])("%i with `Retry-After` is respected if it is longer than the next delay", async (status) => {
+  it.each([429, 503])("%i with `Retry-After` is respected if longer than the next delay", async (status) => {
     const set = withReceiver((tries) => (tries === 1 ? { status, retryAfter: 120_000 } : { status: 200 }));
     await set.create();
     await set.verifier.flush();
@@ -231,7 +231,7 @@ describe("the ladder in virtual time", () => {
     expect(set.at).toEqual([0, 120]);
   });
 
-  it("503 with `Retry-After: 2` is tried for three days, not for 45 seconds", async () => {
+  it("503 with `Retry-After: 2` is retried for three days at the usual intervals", async () => {
     const set = withReceiver(() => ({ status: 503, retryAfter: 2_000 }));
     await set.create();
     await set.verifier.flush();
@@ -243,7 +243,7 @@ describe("the ladder in virtual time", () => {
     expect([set.at.length, (await set.verifier.deadLetters()).length]).toEqual([10, 1]);
   });
 
-  it("given-up events and their record are forgotten 7 days after the last delivery step", async () => {
+  it("events that were given up, and their record, are deleted 7 days after the last attempt", async () => {
     const set = withReceiver(() => ({ status: 410 }));
     const { authentication_uuid } = await set.create();
     await set.verifier.flush();

@@ -14,8 +14,8 @@ const request = (url: string, allowOrigins: readonly string[] = [], timeout = 20
   allowOrigins,
 });
 
-describe("address guard: no address outside the public internet, decided on the address actually connected to", () => {
-  /** Counts every connection that reaches loopback on this port. */
+describe("address guard: rejects addresses outside the public internet, based on the address actually connected to", () => {
+  /** Counts the connections that reach loopback on this port. */
   let canary: { port: number; connections: () => number; close: () => void };
   beforeEach(async () => {
     let connections = 0;
@@ -62,7 +62,7 @@ describe("address guard: no address outside the public internet, decided on the 
     "LocalHost.",
     "①②⑦.0.0.1",
     "127。0。0。1",
-  ])("a literal in any spelling is refused before any connection: %s", async (host) => {
+  ])("a literal internal address in any spelling is rejected before any connection: %s", async (host) => {
     for (const scheme of ["https", "http"])
       expect(await guardedSender().post(request(`${scheme}://${host}:${canary.port}/`))).toEqual({ failed: expect.stringMatching(/^callback_url must/) });
     expect(await guardedSender().post(request(`https://${host}/`))).toEqual({ failed: "callback_url must point to a host on the public internet" });
@@ -70,7 +70,7 @@ describe("address guard: no address outside the public internet, decided on the 
   });
 
   it.each([["127.0.0.1"], ["10.1.1.1"], ["::1"], ["::ffff:10.0.0.1"], ["169.254.169.254"], ["93.184.216.34", "127.0.0.1"], ["fd00::1", "2606:4700::1111"]])(
-    "a name that resolves inside is refused and never connected: %s",
+    "a name that resolves to an internal address is rejected without a connection: %s",
     async (...inside) => {
       const sender = guardedSender({ resolve: async () => inside.map((address) => ({ address, family: address.includes(":") ? 6 : 4 })) });
       expect(await sender.post(request("https://hook.example.com/"))).toEqual({ failed: expect.stringContaining("not on the public internet") });
@@ -78,7 +78,7 @@ describe("address guard: no address outside the public internet, decided on the 
     },
   );
 
-  it("a rebinding resolver gains nothing: it is asked once per connection, and that very answer is connected to", async () => {
+  it("DNS rebinding fails: each connection resolves the name once and uses exactly that address", async () => {
     const hosts = ["127.0.0.77", "127.0.0.78"];
     const reached: string[] = [];
     const servers = await Promise.all(
@@ -93,7 +93,7 @@ describe("address guard: no address outside the public internet, decided on the 
     );
     const asked: string[] = [];
     const sender = guardedSender({
-      // The first of the two stands for a public address, the second for one inside.
+      // The first address stands for a public one, the second for an internal one.
       isPublic: (address) => address === hosts[0],
       resolve: async (hostname) => [{ address: hosts[asked.push(hostname) - 1] ?? "127.0.0.78", family: 4 }],
     });
@@ -106,7 +106,7 @@ describe("address guard: no address outside the public internet, decided on the 
     for (const server of servers) server.close();
   });
 
-  it("a name without addresses, and a resolver that fails, are failures", async () => {
+  it("a name without addresses and a failing resolver are failures", async () => {
     expect(await guardedSender({ resolve: async () => [] }).post(request("https://hook.example.com/"))).toEqual({
       failed: expect.stringContaining("has no address"),
     });
@@ -126,7 +126,7 @@ describe("a hostile receiver", () => {
   afterAll(() => sender.close());
   const post = (timeout = 2000) => sender.post(request(`${hook.origin}/hook`, [hook.origin], timeout));
 
-  it("allowed origins are reached, exactly", async () => {
+  it("only exactly the allowed origins are reached", async () => {
     expect(await post()).toEqual({ status: 204, retryAfter: undefined });
     expect(await guardedSender().post(request(`${hook.origin}/`, [`${hook.origin}0`]))).toHaveProperty("failed");
     expect(await guardedSender().post(request(`blob:${hook.origin}/`, [hook.origin]))).toEqual({ failed: "callback_url must be an https URL" });
@@ -139,7 +139,7 @@ describe("a hostile receiver", () => {
     expect(hook.received.map(({ path }) => path)).toEqual(["/hook"]);
   });
 
-  it("an endless body is cut", async () => {
+  it("an endless body is cut off", async () => {
     let written = 0;
     hook.answer = (_request, response) => {
       response.writeHead(200);
@@ -153,14 +153,14 @@ describe("a hostile receiver", () => {
     expect(written).toBeLessThan(10_000_000);
   });
 
-  it("no response within the time limit is a failure; an answer whose body never ends keeps its status", async () => {
+  it("no response within the time limit is a failure; a response with an endless body still has its status", async () => {
     hook.answer = () => undefined;
     expect(await post(50)).toEqual({ failed: "no response within 50 ms" });
     hook.answer = (_request, response) => void response.writeHead(200).write("x");
     expect(await post(50)).toMatchObject({ status: 200 });
   });
 
-  it("a connection that is cut is a failure", async () => {
+  it("a connection that is cut off is a failure", async () => {
     hook.answer = (_request, response) => void response.destroy();
     expect(await post()).toHaveProperty("failed");
   });
@@ -178,7 +178,7 @@ describe("a hostile receiver", () => {
     ["another protocol", "SSH-2.0-OpenSSH_9.6\r\n", { failed: expect.stringContaining("Parse Error") }],
     ["two Retry-After", "HTTP/1.1 503 Busy\r\nretry-after: 10\r\nretry-after: 99\r\ncontent-length: 0\r\n\r\n", { status: 503, retryAfter: 10_000 }],
     ["nothing, and ends", "", { failed: "socket hang up" }],
-  ])("that answers %s", async (_what, bytes, answer) => {
+  ])("that responds with %s", async (_what, bytes, answer) => {
     const server = createServer((socket) => {
       socket.on("error", () => undefined);
       socket.once("data", () => (bytes.startsWith("HTTP/1.1 103") ? socket.write(bytes) : socket.end(bytes)));
@@ -198,7 +198,7 @@ describe("a hostile receiver", () => {
     expect(await post()).toEqual({ status: 503, retryAfter });
   });
 
-  it("Retry-After as a date", async () => {
+  it("Retry-After with a date", async () => {
     hook.answer = (_request, response) => void response.writeHead(503, { "retry-after": new Date(Date.now() + 60_000).toUTCString() }).end();
     const { retryAfter } = (await post()) as { retryAfter: number };
     expect(retryAfter).toBeGreaterThan(50_000);
@@ -232,7 +232,7 @@ describe("connections are kept alive", () => {
     return { ...sender, post: (to = origin) => sender.post(request(`${to}/hook`, [to])) };
   };
 
-  it("one connection for callbacks that follow one another, after any answer that came to its end", async () => {
+  it("consecutive callbacks share one connection, after any complete response", async () => {
     const { post, close } = withSender();
     for (let count = 0; count < 3; count++) expect(await post()).toMatchObject({ status: 204 });
     answer = (response) => void response.writeHead(503).end("not now");
@@ -241,7 +241,7 @@ describe("connections are kept alive", () => {
     close();
   });
 
-  it("a kept connection that the receiver closes just then costs no delivery", async () => {
+  it("an idle connection that the receiver closes at that moment costs no delivery", async () => {
     const { post, close } = withSender();
     await post();
     answer = (response) => {
@@ -253,7 +253,7 @@ describe("connections are kept alive", () => {
     close();
   });
 
-  it("close lets go of them, and keeps none from then on", async () => {
+  it("close ends open connections, and later ones are not kept alive", async () => {
     const { post, close } = withSender();
     await post();
     expect(await open()).toBe(1);
@@ -263,7 +263,7 @@ describe("connections are kept alive", () => {
     await expect.poll(open).toBe(0);
   });
 
-  it("no more than 128 are kept, to whatever hosts", async () => {
+  it("at most 128 connections are kept alive, over all hosts", async () => {
     const { post, close } = withSender();
     const origins = [origin, origin.replace("127.0.0.1", "127.0.0.2")];
     await Promise.all(Array.from({ length: 200 }, (_, index) => post(origins[index % 2])));

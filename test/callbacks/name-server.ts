@@ -4,15 +4,18 @@ import { createSocket } from "node:dgram";
 export interface NameServer {
   /** `127.0.0.1:port`. */
   readonly address: string;
-  /** Names asked for, once for each address family. */
+  /** The names asked for, once for each address family. */
   readonly asked: string[];
   close(): void;
 }
 
-/** The addresses of a name, IPv4 and IPv6; `[]`: it has none; `undefined`: it never answers. `family` is the one asked for. */
+/**
+ * The IPv4 and IPv6 addresses of a name; `[]` if it has none; `undefined` to never respond. `family` is the one asked
+ * for.
+ */
 export type Zone = (name: string, family: 4 | 6) => readonly string[] | undefined;
 
-/** As much of RFC 1035 as answers one question over UDP. */
+/** Implements as much of RFC 1035 as one question over UDP needs. */
 export async function nameServer(zone: Zone): Promise<NameServer> {
   const socket = createSocket("udp4");
   const asked: string[] = [];
@@ -31,7 +34,7 @@ export async function nameServer(zone: Zone): Promise<NameServer> {
     const answers = addresses.filter((one) => one.includes(":") === (type === 28)).map((one) => answer(type, one));
     const head = Buffer.alloc(12);
     query.copy(head, 0, 0, 2);
-    // A response, recursion available; NXDOMAIN where the name has no address at all.
+    // A response, recursion available; NXDOMAIN if the name has no address at all.
     head.writeUInt16BE(addresses.length === 0 ? 0x8183 : 0x8180, 2);
     head.writeUInt16BE(1, 4);
     head.writeUInt16BE(answers.length, 6);
@@ -41,7 +44,7 @@ export async function nameServer(zone: Zone): Promise<NameServer> {
   return { address: `127.0.0.1:${socket.address().port}`, asked, close: () => void socket.close() };
 }
 
-/** A resource record of the name that was asked for. IPv6 addresses in full, without `::`. */
+/** A resource record for the requested name. IPv6 addresses must be in full, without `::`. */
 function answer(type: number, address: string): Buffer {
   const data =
     type === 28

@@ -17,8 +17,8 @@ const serve = async (zone: Zone) => {
 
 const six = "2606:4700:0:0:0:0:0:1111";
 
-describe("names of webhooks are looked up by a resolver of our own, with a deadline", () => {
-  it("answers the addresses of both families, and those of one where the other has none", async () => {
+describe("webhook names are looked up by a separate resolver with a deadline", () => {
+  it("returns the addresses of both families, or of one if the other has none", async () => {
     const zone: Record<string, readonly string[]> = { "both.example": ["93.184.216.34", six], "four.example": ["93.184.216.34"], "six.example": [six] };
     const server = await serve((name) => zone[name] ?? []);
     const resolve = nameResolver({ servers: [server.address] });
@@ -31,19 +31,19 @@ describe("names of webhooks are looked up by a resolver of our own, with a deadl
     await expect(resolve("none.example", "c")).rejects.toThrow("ENOTFOUND");
   });
 
-  it("answers the addresses of one family at the deadline where the other is silent", async () => {
+  it("returns one family's addresses at the deadline if the other gets no response", async () => {
     const server = await serve((_name, family) => (family === 6 ? undefined : ["93.184.216.34"]));
     expect(await nameResolver({ servers: [server.address], timeout: 200 })("half.example", "c")).toEqual([{ address: "93.184.216.34", family: 4 }]);
   });
 
-  it("a name whose servers never answer fails at the deadline", async () => {
+  it("a name whose servers never respond fails at the deadline", async () => {
     const server = await serve(() => undefined);
     const started = Date.now();
     await expect(nameResolver({ servers: [server.address], timeout: 200 })("silent.example", "c")).rejects.toThrow();
     expect(Date.now() - started).toBeLessThan(5_000);
   });
 
-  it("sixty silent names hold neither the host's own look-ups nor another customer's", async () => {
+  it("sixty names without a response block neither the host's own lookups nor another customer's", async () => {
     const server = await serve((name) => (name.startsWith("silent") ? undefined : ["93.184.216.34"]));
     const resolve = nameResolver({ servers: [server.address], timeout: 1_000 });
     let settled = 0;
@@ -55,7 +55,7 @@ describe("names of webhooks are looked up by a resolver of our own, with a deadl
     void hanging;
   });
 
-  it("at most so many look-ups at a time for one customer, in their order, and all of them in the end", async () => {
+  it("with two lookups at a time for one customer, others wait until one ends, and all of them end", async () => {
     const server = await serve((name) => (name.startsWith("silent") ? undefined : ["93.184.216.34"]));
     const resolve = nameResolver({ servers: [server.address], timeout: 100, perCustomer: 2 });
     const order: string[] = [];
@@ -65,12 +65,12 @@ describe("names of webhooks are looked up by a resolver of our own, with a deadl
         () => order.push(name),
       );
     await Promise.all(["silent1.example", "silent2.example", "a.example", "b.example"].map(ask));
-    // The other silent one may end a moment after what was asked in the place of the first.
+    // The second unanswered name may end shortly after the lookup that took the place of the first.
     expect(order[0], "the others waited").toMatch(/^silent/);
     expect(order).toHaveLength(4);
   });
 
-  it("a name without an address is remembered for a while; one with an address is asked for each connection, and once for those at the same time", async () => {
+  it("a name without an address is remembered for a while; one with an address is looked up for each connection, parallel ones together", async () => {
     let known = false;
     const server = await serve((name) => (name === "late.example" && !known ? [] : ["93.184.216.34"]));
     const resolve = nameResolver({ servers: [server.address], remembered: 100 });
@@ -86,7 +86,7 @@ describe("names of webhooks are looked up by a resolver of our own, with a deadl
     expect(server.asked).toHaveLength(4);
   });
 
-  it("where the runtime has no such resolver, the system's looks up one name at a time", async () => {
+  it("if the runtime has no such resolver, the system's looks up one name at a time", async () => {
     let most = 0;
     let running = 0;
     const systemLookup = async () => {
@@ -106,7 +106,7 @@ describe("names of webhooks are looked up by a resolver of our own, with a deadl
     }
   });
 
-  it("the guard judges what it answers: a name that resolves inside is refused", async () => {
+  it("the guard checks what it returns: a name that resolves to an internal address is rejected", async () => {
     const server = await serve(() => ["127.0.0.1"]);
     const sender = guardedSender({ resolve: nameResolver({ servers: [server.address] }) });
     const request = { url: "https://inside.example.com/", customer: "c", headers: {}, body: "{}", timeout: 2_000, allowOrigins: [] };

@@ -29,7 +29,7 @@ const withHook = (options: Partial<VerifierOptions> = {}) => {
 const eventOf = ({ body }: { readonly body: string }) => (JSON.parse(body) as DeliveryStatusEvent).data;
 const statuses = () => hook.received.map((one) => eventOf(one).status);
 
-/** Receivers in the process: a host whose name begins with `dead` never answers until it is told to. */
+/** Receivers within the process: a host whose name begins with `dead` does not respond until it is released. */
 const inProcess = () => {
   const posts: CallbackRequest[] = [];
   const held: { readonly host: string; readonly answer: (answer: CallbackResponse) => void }[] = [];
@@ -64,7 +64,7 @@ const createMany = async ({ verifier }: Setup, customer_uuid: string, count: num
   }
 };
 
-/** A store that counts and tells what is asked of it. */
+/** A store whose calls are passed to `told` first, which may return a result instead. */
 const watched = (store: Store, told: Partial<Record<keyof Store, (...input: never[]) => unknown>>): Store =>
   new Proxy(store, {
     get(target, name: keyof Store) {
@@ -79,7 +79,7 @@ const watched = (store: Store, told: Partial<Record<keyof Store, (...input: neve
   });
 
 describe("a scheduler that is fair by customer, then by host, decides what this process delivers (docs/contract.md#leases)", () => {
-  it("D3a: 1,500 events for 40 hosts that never answer, all of one customer: another customer's go out at once", async () => {
+  it("1,500 events of one customer for 40 hosts that never respond: another customer's events go out at once", async () => {
     const [greedy, modest] = [newCustomer(), newCustomer()];
     const hosts = inProcess();
     const options = { store: memoryStore({ name: randomUUID() }), customers: [greedy, modest], policy };
@@ -90,12 +90,12 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     worker.clock.advance(5_000);
     await expect.poll(() => hosts.to("well").length).toBe(20);
     expect(hosts.to("dead"), "half of the slots").toHaveLength(64);
-    // What comes later is not late either.
+    // Nor are events delayed that come later.
     await createMany(worker, modest.customer_uuid, 1, () => "http://well2.test/", 3_000);
     await expect.poll(() => hosts.to("well").length).toBe(21);
   });
 
-  it("D3b: a dead receiver with 2,500 due events holds the slots of one host, and delays no other", async () => {
+  it("a dead receiver with 2,500 due events takes up the slots of one host, and delays no other", async () => {
     const one = newCustomer();
     const hosts = inProcess();
     const options = { store: memoryStore({ name: randomUUID() }), customers: [one], policy };
@@ -108,7 +108,7 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     expect(hosts.to("dead")).toHaveLength(16);
   });
 
-  it("`callbacks.concurrency` bounds what is posted at a time, in all and to one host", async () => {
+  it("`callbacks.concurrency` limits parallel deliveries, in total and per host", async () => {
     const hosts = inProcess();
     const set = setUp({ policy, callbacks: { ...hosts.options(false), concurrency: { total: 12, perHost: 4 } } });
     await createMany(set, set.customer, 20, () => "http://dead1.test/");
@@ -123,7 +123,7 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     expect((await flush).delivered).toBe(40);
   });
 
-  it("400 creates, one healthy receiver with 100 ms latency: 16 at a time, none is put off, and connections are kept", async () => {
+  it("400 creates, one healthy receiver with 100 ms latency: 16 posts at a time, none postponed, and connections are reused", async () => {
     let most = 0;
     let running = 0;
     hook.answer = (_request, response) => {
@@ -135,14 +135,14 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     };
     const set = withHook({ policy });
     await Promise.all(Array.from({ length: 400 }, (_, index) => set.create({ phone_number: numberOf(index) })));
-    // The clock stands still: what was put off to a later time would never come. How long it takes is measured by bench/outbox.ts.
+    // The clock stands still, so a postponed delivery would never come. bench/outbox.ts measures the time it takes.
     await expect.poll(() => hook.received.length, { interval: 20 }).toBe(400);
     await set.verifier.close();
     expect(new Set(hook.received.map(({ headers }) => headers["webhook-id"])).size).toBe(400);
     expect([most, hook.connections()]).toEqual([16, 16]);
   });
 
-  it("800 events of one customer on 50 hosts whose names never resolve: another customer's goes out at once", async () => {
+  it("800 events of one customer on 50 hosts whose names never resolve: another customer's event goes out at once", async () => {
     const [greedy, modest] = [newCustomer(), newCustomer()];
     const names = await nameServer(() => undefined);
     const sender = guardedSender({ resolve: nameResolver({ servers: [names.address], timeout: 500 }) });
@@ -151,16 +151,16 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     const asked = performance.now();
     await createMany(set, modest.customer_uuid, 1, () => `${hook.origin}/hook`, 1_000);
     await expect.poll(() => hook.received.length, { interval: 5 }).toBe(1);
-    // Those of the other take 25 s, 16 at a time.
+    // The lookups for the first customer take 25 s, 16 at a time.
     expect(performance.now() - asked).toBeLessThan(10_000);
-    // It ends in a moment: a name that did not resolve is remembered.
+    // This ends soon, since a name that did not resolve is remembered.
     await set.verifier.close();
     names.close();
   });
 });
 
 describe("the events of one send are reported in their order, and none after a final one", () => {
-  /** A verifier that takes receipts at the URL of each message. */
+  /** A verifier that accepts receipts at each message's URL. */
   const withReceipts = (callbacks: Callbacks = {}, store: Store = memoryStore({ name: randomUUID() })) => {
     let receipt: Receipt = { status: "delivered" };
     const source = { provider: "test", signed: true, read: async () => ({ receipts: [receipt] }) };
@@ -174,7 +174,7 @@ describe("the events of one send are reported in their order, and none after a f
     return { ...set, tell };
   };
 
-  it("`delivered` waits until `submitted` is delivered, and `data` is numbered", async () => {
+  it("`delivered` waits until `submitted` is delivered, and `data` has a sequence number", async () => {
     const set = withReceipts();
     hook.answer = (_request, response) => void response.writeHead(500).end();
     await set.create();
@@ -191,7 +191,7 @@ describe("the events of one send are reported in their order, and none after a f
     ]);
   });
 
-  it("a process that delivers by itself goes on from one to the next at once", async () => {
+  it("a process that delivers on its own sends the next event at once", async () => {
     const set = withReceipts({ worker: true });
     let release: () => void = () => undefined;
     hook.answer = (_request, response) => {
@@ -207,7 +207,7 @@ describe("the events of one send are reported in their order, and none after a f
     await expect.poll(statuses).toEqual(["submitted", "in_transit", "delivered"]);
   });
 
-  it("an event that is written while the answer to the settling of the one before is on its way goes out at once", async () => {
+  it("an event written before the commit that settles the previous one has returned goes out at once", async () => {
     let gate: Promise<void> | undefined;
     const inner = memoryStore({ name: randomUUID() });
     const commit = async (change: Change) => {
@@ -232,7 +232,7 @@ describe("the events of one send are reported in their order, and none after a f
     await expect.poll(statuses).toEqual(["submitted", "delivered"]);
   });
 
-  it("a receipt that is quicker than the carrier's answer is not followed by `submitted`", async () => {
+  it("a receipt that comes before the carrier's response is not followed by `submitted`", async () => {
     const set = withReceipts();
     let accept: (outcome: { outcome: "accepted" }) => void = () => undefined;
     set.box.answer = () => new Promise((resolve) => (accept = resolve));
@@ -248,7 +248,7 @@ describe("the events of one send are reported in their order, and none after a f
 });
 
 describe("workers lease (docs/contract.md#leases)", () => {
-  it("D3c: a look asks for 256 at a time, and ends however much there is", async () => {
+  it("a poll leases 256 records at a time, in 16 batches at most", async () => {
     const limits: number[] = [];
     const junk = (limit: number) =>
       Array.from({ length: limit }, () => ({ customer: randomUUID(), id: randomUUID(), tokens: ["t"], data: "junk", keepUntil: start + 1e9 }));
@@ -267,7 +267,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     await expect.poll(() => limits.length, { message: "and goes on at the next" }).toBe(32);
   });
 
-  it("D3d: of twenty workers one takes each event: delivered once, with one write", async () => {
+  it("with twenty workers, each event is delivered once, with one write", async () => {
     let commits = 0;
     const store = watched(memoryStore({ name: randomUUID() }), { commit: () => void commits++ });
     const api = withHook({ store, policy, callbacks: { worker: false } });
@@ -281,7 +281,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     await Promise.all(workers.map(({ verifier }) => verifier.close()));
   });
 
-  it("who writes an event holds it by the same write: no other worker takes it until the lease ends", async () => {
+  it("the write that stores an event also leases it: no other worker takes it until the lease ends", async () => {
     const hosts = inProcess();
     const writer = setUp({ callbacks: hosts.options(true) });
     await writer.create({ callback_url: "http://dead1.test/" });
@@ -291,10 +291,10 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect(hosts.posts).toHaveLength(1);
   });
 
-  it("a worker that was paused beyond its lease: another delivers, and the late answer is fenced off", async () => {
+  it("if a worker is paused beyond its lease, another delivers, and the late response is discarded", async () => {
     const paused = inProcess();
     const first = setUp({ callbacks: { ...paused.options(false) } });
-    // The paused process: its timers do not run either, so its own time-out does not fire.
+    // The paused process: its timers do not run either, so its own timeout does not fire.
     const worker = setUp({ store: first.store, clock: { now: first.clock.now, after: () => () => undefined } as never, callbacks: paused.options(false) });
     const { authentication_uuid } = await first.create({ callback_url: "http://dead1.test/" });
     const late = worker.verifier.flush();
@@ -314,7 +314,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect(posts.map(({ body }) => body)).toEqual(paused.posts.map(({ body }) => body));
   });
 
-  it("what waits until its lease is nearly over is not started: it comes back when the lease ends", async () => {
+  it("an event that waits until its lease is nearly over is not posted, and comes back when the lease ends", async () => {
     const hosts = inProcess();
     const set = setUp({ policy, callbacks: { ...hosts.options(false), concurrency: { total: 4, perHost: 1 } } });
     await createMany(set, set.customer, 3, () => "http://dead1.test/");
@@ -336,7 +336,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect((await again).delivered).toBe(3);
   });
 
-  it("D3e: a record whose part of the store does not respond holds up no other's delivery", async () => {
+  it("a record whose part of the store does not respond does not hold up other deliveries", async () => {
     let stuck = "";
     const commit = ({ record }: { record?: { id: string } }) => (stuck !== "" && record?.id === stuck ? new Promise(() => undefined) : undefined);
     const store = watched(memoryStore({ name: randomUUID() }), { commit: commit as never });
@@ -351,7 +351,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect(await flush).toEqual({ delivered: 39, failed: 0, dead: 0 });
   });
 
-  it("D3f: 600 records that nobody can read, due before all others, stop no delivery and hide no dead letter", async () => {
+  it("600 corrupt records, due before all others, neither stop deliveries nor hide dead letters", async () => {
     const set = withHook({ policy, callbacks: { worker: false } });
     const now = start - 1_000;
     const corrupt = (id: string, customer: string = randomUUID()) =>
@@ -371,7 +371,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect((await set.verifier.deadLetters()).length).toBe(1);
   });
 
-  it("D3g: `waitUntil` waits for the deliveries of its own record, not for everybody's", async () => {
+  it("`waitUntil` waits for the deliveries of its own record only", async () => {
     const hosts = inProcess();
     const works: Promise<unknown>[] = [];
     const set = setUp({ callbacks: { ...hosts.options(true), waitUntil: (work) => void works.push(work) } });
@@ -387,7 +387,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     await works[0];
   });
 
-  it("D3h: flush counts what is delivered while it runs, also what was under way before", async () => {
+  it("flush counts deliveries that end while it runs, including those already in progress", async () => {
     const hosts = inProcess();
     const set = setUp({ policy, callbacks: hosts.options(true) });
     await createMany(set, set.customer, 10, () => "http://dead1.test/");
@@ -399,7 +399,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect(await set.verifier.flush(), "and not twice").toEqual({ delivered: 0, failed: 0, dead: 0 });
   });
 
-  it("flush waits for what another flush of the process is leasing", async () => {
+  it("flush waits for what a parallel flush of the same process is leasing", async () => {
     const hosts = inProcess();
     const store = memoryStore({ name: randomUUID() });
     const answers: (() => void)[] = [];
@@ -419,7 +419,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     await reports[0];
   });
 
-  it("D3i: dead letters are a list of their own: read with one call and a find for each, the newest first", async () => {
+  it("dead letters are a separate list, read with one call and one find each, the newest first", async () => {
     const calls: string[] = [];
     let most = 0;
     let running = 0;
@@ -454,7 +454,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
     expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
   });
 
-  it("given-up events once ended stand in nobody's way, whatever the store keeps", async () => {
+  it("events given up long ago block nothing, even if the store still has them", async () => {
     const set = withHook({ store: mapStore(), policy, callbacks: { worker: false } });
     hook.answer = (_request, response) => void response.writeHead(410).end();
     for (let index = 0; index < 30; index++) await set.create({ phone_number: numberOf(index) });
@@ -468,7 +468,7 @@ describe("workers lease (docs/contract.md#leases)", () => {
 });
 
 describe("crashes", () => {
-  it("a process that died during the send leaves an `unknown` event, told by another", async () => {
+  it("a send whose process died is reported as `unknown` by another process", async () => {
     const dead = withHook({ callbacks: { worker: false } });
     dead.box.answer = () => new Promise(() => undefined);
     void dead.create();
@@ -485,7 +485,7 @@ describe("crashes", () => {
     expect((await dead.check(dead.box.messages[0]?.authentication_uuid as string, dead.box.code())).status, "unknown counts as sent").toBe("valid");
   });
 
-  it("a process that died between the outcome and the delivery loses nothing", async () => {
+  it("no event is lost if a process dies between the outcome and the delivery", async () => {
     const dead = withHook({ callbacks: { worker: false } });
     await dead.create();
     expect(hook.received).toEqual([]);
@@ -494,13 +494,13 @@ describe("crashes", () => {
     expect(statuses()).toEqual(["submitted"]);
   });
 
-  it("a retry before any worker came leaves the crashed send's `unknown` event in place", async () => {
+  it("a retry before any worker ran leaves the crashed send's `unknown` event in place", async () => {
     const dead = withHook({ callbacks: { worker: false } });
     dead.box.answer = () => new Promise(() => undefined);
     void dead.create();
     await expect.poll(() => dead.box.messages.length).toBe(1);
     const authentication_uuid = dead.box.messages[0]?.authentication_uuid as string;
-    // Another process, on a clock of its own: that of the dead one stands still.
+    // Another process with a separate clock: the dead one's stands still.
     const other = withHook({
       store: dead.store,
       customers: [{ customer_uuid: dead.customer, keys: [dead.apiKey] }],
@@ -512,7 +512,7 @@ describe("crashes", () => {
     expect(statuses()).toEqual(["unknown", "submitted"]);
   });
 
-  it("a worker that takes a slow send for lost does not have the last word", async () => {
+  it("the outcome of a slow send is still reported after a worker has reported it as lost", async () => {
     const slow = withHook({ callbacks: { worker: false } });
     let finish: (outcome: { outcome: "rejected" }) => void = () => undefined;
     slow.box.answer = () => new Promise((resolve) => (finish = resolve));
@@ -530,8 +530,8 @@ describe("crashes", () => {
   });
 });
 
-describe("beside the answers", () => {
-  it("work that goes on after an answer is handed to `waitUntil`", async () => {
+describe("work after responses", () => {
+  it("is passed to `waitUntil`", async () => {
     const works: Promise<unknown>[] = [];
     const set = withHook({ callbacks: { waitUntil: (work) => void works.push(work) } });
     await set.create();
@@ -540,7 +540,7 @@ describe("beside the answers", () => {
     expect(hook.received).toHaveLength(1);
   });
 
-  it("a waitUntil that throws is reported, and the delivery goes on", async () => {
+  it("if waitUntil throws, that is logged, and the delivery continues", async () => {
     const set = withHook({
       callbacks: {
         waitUntil: () => {
@@ -553,7 +553,7 @@ describe("beside the answers", () => {
     expect(set.log.lines.map(({ message }) => message)).toEqual([expect.stringContaining("waitUntil failed")]);
   });
 
-  it("close waits for the deliveries under way, and starts no other", async () => {
+  it("close waits for deliveries in progress, and starts no others", async () => {
     const set = withHook({ callbacks: { concurrency: { total: 2, perHost: 1 } } });
     let release: () => void = () => undefined;
     hook.answer = (_request, response) => {
@@ -572,7 +572,7 @@ describe("beside the answers", () => {
     expect(set.log.lines.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  it("close lets go of what the sender keeps open", async () => {
+  it("close closes the callback sender", async () => {
     let closed = 0;
     const set = withHook({ callbacks: { sender: { post: async () => ({ status: 204 }), close: () => void closed++ } } });
     await set.verifier.close();

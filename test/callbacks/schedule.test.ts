@@ -8,7 +8,7 @@ interface Numbered extends Job {
 
 const usual = { total: 128, perHost: 16, waiting: 10_000 };
 
-/** A schedule, and everything that may run now. */
+/** A schedule, and a way to start everything that may run now. */
 function setUp(bounds: Partial<Bounds> = {}) {
   const schedule = createSchedule<Numbered>({ ...usual, ...bounds });
   let numbers = 0;
@@ -27,7 +27,7 @@ function setUp(bounds: Partial<Bounds> = {}) {
 const hostOf = (index: number) => `h${index}`;
 
 describe("a scheduler that is fair by customer, then by host (docs/contract.md#callback-fairness)", () => {
-  it("D3a: 1,500 jobs for 40 hosts of one customer leave half of the slots free, and another customer starts at once", () => {
+  it("1,500 jobs for 40 hosts of one customer leave half of the slots free, and another customer's start at once", () => {
     const line = setUp();
     for (let index = 0; index < 1_500; index++) line.put("greedy", hostOf(index % 40));
     expect(line.startAll()).toHaveLength(64);
@@ -35,7 +35,7 @@ describe("a scheduler that is fair by customer, then by host (docs/contract.md#c
     expect(line.startAll().map(({ customer }) => customer)).toEqual(["modest", "modest", "modest"]);
   });
 
-  it("D3b: 2,500 jobs for one dead host hold the slots of one host, and none of the room that others need", () => {
+  it("2,500 jobs for one dead host take up the slots of one host, and leave room for others", () => {
     const line = setUp();
     expect(line.put("a", "dead", 2_500)).toBe(2_500);
     expect(line.startAll()).toHaveLength(16);
@@ -43,7 +43,7 @@ describe("a scheduler that is fair by customer, then by host (docs/contract.md#c
     expect(line.startAll().filter(({ host }) => host === "well")).toHaveLength(16);
   });
 
-  it("of the places left to wait in, one customer may hold half, and one host", () => {
+  it("one customer may hold half of the free waiting places, and so may one host", () => {
     const crowded = setUp({ waiting: 100 });
     for (let index = 0; index < 200; index++) crowded.put("greedy", hostOf(index));
     expect(crowded.waiting()).toBe(50);
@@ -65,7 +65,7 @@ describe("a scheduler that is fair by customer, then by host (docs/contract.md#c
     expect(order).toEqual(["a", "b", "a", "b", "a", "b"]);
   });
 
-  it("the hosts of a customer take turns, and the jobs for one host go in their order", () => {
+  it("a customer's hosts take turns, and the jobs for one host run in order", () => {
     const line = setUp({ total: 1 });
     line.put("a", "x", 3);
     line.put("a", "y", 2);
@@ -77,7 +77,7 @@ describe("a scheduler that is fair by customer, then by host (docs/contract.md#c
     expect(order).toEqual(["x0", "y3", "x1", "y4", "x2"]);
   });
 
-  it("one slot in all is still a slot", () => {
+  it("a single slot can be used", () => {
     const line = setUp({ total: 1, perHost: 1 });
     line.put("a", "x", 2);
     const [first] = line.startAll() as [Numbered];
@@ -85,7 +85,7 @@ describe("a scheduler that is fair by customer, then by host (docs/contract.md#c
     expect(line.startAll()).toHaveLength(1);
   });
 
-  it("whatever comes and goes: bounds hold, nothing that may run waits, nothing is lost or runs twice", () => {
+  it("in any sequence, limits hold, nothing that may run waits, and nothing is lost or runs twice", () => {
     const name = fc.integer({ min: 0, max: 5 });
     const step = fc.oneof(
       { weight: 3, arbitrary: fc.record({ do: fc.constant("add" as const), customer: name, host: name }) },

@@ -20,7 +20,7 @@ const seconds = start / 1000;
 
 type Signed = Record<"webhook-id" | "webhook-timestamp" | "webhook-signature", string>;
 
-/** What a sender that knows the key sends. */
+/** A webhook from a sender that has the key. */
 function signed({ key = bytes as Uint8Array, id = "msg_1", timestamp = String(seconds), text = body as string | Uint8Array } = {}): Signed {
   const signature = createHmac("sha256", key).update(`${id}.${timestamp}.`).update(text).digest("base64");
   return { "webhook-id": id, "webhook-timestamp": timestamp, "webhook-signature": `v1,${signature}` };
@@ -29,7 +29,7 @@ function signed({ key = bytes as Uint8Array, id = "msg_1", timestamp = String(se
 const verify = (changes: Partial<Record<keyof VerifyWebhookOptions, unknown>> = {}) =>
   verifyWebhook({ secret, headers: signed(), body, now: start, ...changes } as VerifyWebhookOptions);
 
-/** Why it is refused; fails where it is not, or by another error. */
+/** The reason for the rejection; fails if there is none, or another error. */
 function refusal(changes: Parameters<typeof verify>[0]): string {
   try {
     verify(changes);
@@ -42,7 +42,7 @@ function refusal(changes: Parameters<typeof verify>[0]): string {
 }
 
 describe("verifyWebhook reads what the package `standardwebhooks` signs", () => {
-  it("text and bytes, node's headers and Headers", () => {
+  it("as text or bytes, with node's headers or a Headers object", () => {
     const headers = { ...signed(), "webhook-signature": new Webhook(secret).sign("msg_1", new Date(start), body) };
     const encoded = new TextEncoder().encode(body);
     const bodies = [body, encoded, Buffer.from(body), encoded.buffer, Buffer.from(`xx${body}`).subarray(2)];
@@ -57,7 +57,7 @@ describe("verifyWebhook reads what the package `standardwebhooks` signs", () => 
     expect(new Webhook(key.toString("base64")).sign("msg_1", new Date(start), body)).toBe(headers["webhook-signature"]);
   });
 
-  it("the body as it came, whatever is in it", () => {
+  it("with any body, as it was received", () => {
     for (const text of ["{}", "[]", '{"a":"é€😀\\u2028"}', ` \n${body}\n`, '"x"', '{"__proto__":{"admin":true}}', '{"a":"b.c.d"}'])
       expect(verify({ body: text, headers: signed({ text }) })).toEqual(JSON.parse(text));
     expect(({} as { admin?: boolean }).admin).toBeUndefined();
@@ -66,7 +66,7 @@ describe("verifyWebhook reads what the package `standardwebhooks` signs", () => 
     expect(refusal({ body: rubbish, headers: signed({ text: rubbish }) })).toBe("the body is not JSON");
   });
 
-  it("five megabytes of it, a hundred thousand signatures and a thousand secrets", () => {
+  it("with a body of five megabytes, a hundred thousand signatures or a thousand secrets", () => {
     const text = JSON.stringify({ a: "x".repeat(5_000_000) });
     expect(verify({ body: text, headers: signed({ text }) })).toHaveProperty("a");
     const { "webhook-signature": right } = signed();
@@ -77,7 +77,7 @@ describe("verifyWebhook reads what the package `standardwebhooks` signs", () => 
   });
 });
 
-describe("a secret that is none refuses every webhook, and says how it is fixed", () => {
+describe("an invalid secret rejects every webhook, and the error gives the fix", () => {
   const fix = "pass what verifier.webhookSecrets(customer_uuid) returns, whsec_ and at least 24 bytes in base64; is the environment variable set?";
   const short = (length: number) => `whsec_${Buffer.alloc(length, 7).toString("base64")}`;
 
@@ -109,8 +109,8 @@ describe("a secret that is none refuses every webhook, and says how it is fixed"
     ["the prefix twice", `whsec_whsec_${bytes.toString("base64")}`, "is not base64"],
     ["the public half of an asymmetric key", `whpk_${Buffer.alloc(32, 7).toString("base64url")}`, "is a key of asymmetric signatures (v1a), and these are v1"],
     ["the secret half of one", `whsk_${Buffer.alloc(64, 7).toString("base64url")}`, "is a key of asymmetric signatures (v1a), and these are v1"],
-  ])("%s, alone and in a list beside a good one", (_what, bad, fault) => {
-    // The forgery of whoever guesses how such a secret is read.
+  ])("%s, alone and in a list with a valid one", (_what, bad, fault) => {
+    // A forgery by someone who guesses how such a secret is decoded.
     const headers = signed({ key: Buffer.from(bad.replace(/^whsec_/, ""), "base64") });
     const told = /bytes$/.test(fault) ? `${fault}, and below 24 it can be guessed` : fault;
     expect(refusal({ secret: bad, headers })).toBe(`secret ${told}: ${fix}`);
@@ -141,11 +141,11 @@ describe("a secret that is none refuses every webhook, and says how it is fixed"
     expect(refusal({ secret: bad, headers: signed({ key: Buffer.alloc(0) }) })).toBe(`${fault}: ${fix}`);
   });
 
-  it("tells nothing of the secret", () => {
+  it("the error reveals nothing of the secret", () => {
     for (const bad of [`${secret}!`, short(20), `"${secret}"`]) expect(refusal({ secret: bad })).not.toContain(bad.slice(6, 20));
   });
 
-  it.each(["\n", "\r\n", " ", "\t", "\n\n", "\u00a0", "\ufeff"])("one that was pasted with white space around it is taken without: %j", (space) => {
+  it.each(["\n", "\r\n", " ", "\t", "\n\n", "\u00a0", "\ufeff"])("white space around a pasted secret is ignored: %j", (space) => {
     for (const text of [`${secret}${space}`, `${space}${secret}`, `${space}${secret.slice(6)}${space}`]) expect(verify({ secret: text })).toEqual(event);
     expect(refusal({ secret: `${other}${space}` })).toMatch("no signature");
   });
@@ -187,7 +187,7 @@ describe("a hostile sender", () => {
     ["the signature as true", withSignature(true)],
     ["the signature in a list of a list", withSignature([[right]])],
     ["an empty list of signatures", withSignature([])],
-  ])("%s is refused", (_what, changes) => {
+  ])("%s is rejected", (_what, changes) => {
     expect(refusal(changes)).toMatch(/^(no signature in webhook-signature is valid|the header webhook-signature is missing)/);
   });
 
@@ -204,7 +204,7 @@ describe("a hostile sender", () => {
     ["behind a comma without a space", `${wrong},${right}`],
     ["in a list of header lines", [wrong, right]],
     ["in a list of one", [right]],
-  ])("the right signature holds %s", (_what, signature) => {
+  ])("the right signature is found %s", (_what, signature) => {
     expect(verify(withSignature(signature))).toEqual(event);
   });
 
@@ -226,22 +226,22 @@ describe("a hostile sender", () => {
     ["no number", "NaN"],
     ["without end", "Infinity"],
     ["a date", new Date(start).toISOString()],
-  ])("a time that is %s is refused, rightly signed", (_what, timestamp) => {
+  ])("a time that is %s is rejected despite a right signature", (_what, timestamp) => {
     expect(refusal({ headers: signed({ timestamp: String(timestamp) }) })).toBe("webhook-timestamp is more than 5 minutes off");
   });
 
-  it.each([-300, -1, 0, 299, 300])("a time that is %i seconds off is not", (off) => {
+  it.each([-300, -1, 0, 299, 300])("a time that is %i seconds off is accepted", (off) => {
     expect(verify({ headers: signed({ timestamp: String(seconds + off) }) })).toEqual(event);
   });
 
   it.each([Number.NaN, Number.POSITIVE_INFINITY, Number.NEGATIVE_INFINITY, "rubbish", {}, null, Object(Number.NaN)])(
-    "a receiver's clock that answers %s accepts nothing",
+    "a receiver's clock that returns %s accepts nothing",
     (now) => {
       expect(refusal({ now })).toBe("webhook-timestamp is more than 5 minutes off");
     },
   );
 
-  it.each(["webhook-id", "webhook-timestamp", "webhook-signature"] as const)("%s is missing, empty, twice, or no text", (name) => {
+  it.each(["webhook-id", "webhook-timestamp", "webhook-signature"] as const)("%s is missing, empty, repeated, or not a string", (name) => {
     const missing = `the header ${name} is missing; is headers the headers of the request?`;
     for (const value of [undefined, null, "", [], [""], [undefined], 5, {}, true]) expect(refusal({ headers: { ...signed(), [name]: value } })).toBe(missing);
     const { [name]: value, ...rest } = signed();
@@ -263,7 +263,7 @@ describe("a hostile sender", () => {
     Object.entries(signed()).flat(),
     () => signed(),
     new Request("http://localhost/", { headers: signed() }),
-  ])("headers that are none: %s", (headers) => {
+  ])("invalid headers: %s", (headers) => {
     expect(refusal({ headers })).toMatch(/^the header webhook-id is missing/);
   });
 
@@ -278,11 +278,11 @@ describe("a hostile sender", () => {
     ["wider numbers", new Uint16Array(Buffer.from(body)), "object"],
     ["a stream", new Blob([body]).stream(), "object"],
     ["a String", Object(body), "object"],
-  ])("a body that is %s is refused, and why is said", (_what, given, kind) => {
+  ])("a body that is %s is rejected, with the reason", (_what, given, kind) => {
     expect(refusal({ body: given })).toBe(`body is ${kind}, not the raw body as a string or bytes; does a JSON parser come before?`);
   });
 
-  it("whatever one character of what is signed becomes, it is refused", () => {
+  it("changing any one character of what is signed gets the webhook rejected", () => {
     const text = JSON.stringify({ type: "delivery_status", data: { authentication_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f" } });
     const headers = signed({ text });
     const parts = { ...headers, body: text };
@@ -290,7 +290,7 @@ describe("a hostile sender", () => {
       fc.property(fc.constantFrom(...(Object.keys(parts) as (keyof typeof parts)[])), fc.nat(), fc.string({ unit: codePoint }), (name, at, put) => {
         const value = parts[name];
         const changed = value.slice(0, at % value.length) + put + value.slice((at % value.length) + 1);
-        // White space, and what stands behind a comma, parts signatures.
+        // White space, and anything after a comma, separates signatures.
         fc.pre(changed !== value && !(name === "webhook-signature" && changed.split(/[\s,]+/).includes(value.slice(3))));
         const { body: changedBody, ...changedHeaders } = { ...parts, [name]: changed };
         refusal({ headers: changedHeaders, body: changedBody });
@@ -300,13 +300,13 @@ describe("a hostile sender", () => {
   });
 });
 
-describe("headers as the frameworks have them", () => {
+describe("headers as frameworks provide them", () => {
   const open: { close(): unknown }[] = [];
   afterEach(async () => {
     for (const one of open.splice(0)) await one.close();
   });
 
-  /** What the server makes of a genuine webhook with these header lines: the event, or why it was refused. */
+  /** The server's result for a genuine webhook with these header lines: the event, or why it was rejected. */
   async function posted(server: Server, lines: Record<string, string | string[]> = signed()): Promise<string> {
     open.push(server);
     if (!server.listening) await new Promise<void>((ready) => server.listen(0, "127.0.0.1", ready));
@@ -334,7 +334,7 @@ describe("headers as the frameworks have them", () => {
     return Buffer.concat(chunks);
   };
 
-  it("node:http: headers and headersDistinct, with header lines that come twice", async () => {
+  it("node:http: headers and headersDistinct, with repeated header lines", async () => {
     const serve = (which: "headers" | "headersDistinct") =>
       createServer(async (message, response) => response.end(outcome(message[which] as VerifyWebhookOptions["headers"], await read(message))));
     const { "webhook-signature": right, ...rest } = signed();
@@ -351,7 +351,7 @@ describe("headers as the frameworks have them", () => {
   it.each([
     ["Express 5", express],
     ["Express 4", express4 as unknown as typeof express],
-  ])("%s: req.headers, and req itself; behind express.json() the error says what is wrong", async (_name, make) => {
+  ])("%s: req.headers, and req itself; after express.json() the error gives the cause", async (_name, make) => {
     const app = make();
     app.post("/", make.raw({ type: "*/*" }), (req, res) => void res.send(outcome(req.headers, req.body) + outcome(req as never, req.body)));
     expect(await posted(createServer(app))).toBe(`${body}${body}`);
@@ -360,7 +360,7 @@ describe("headers as the frameworks have them", () => {
     expect(await posted(createServer(parsed))).toMatch("does a JSON parser come before?");
   });
 
-  it("Fastify: request.headers with a parser that keeps the bytes", async () => {
+  it("Fastify: request.headers with a parser that returns the bytes", async () => {
     const app = Fastify();
     app.addContentTypeParser("application/json", { parseAs: "buffer" }, (_request, payload, done) => done(null, payload));
     app.post("/", (req, reply) => reply.send(outcome(req.headers, req.body)));
@@ -369,17 +369,17 @@ describe("headers as the frameworks have them", () => {
     expect((await app.inject({ method: "POST", url: "/", headers: { ...signed(), "content-type": "application/json" }, payload: body })).body).toBe(body);
   });
 
-  it("fetch: request.headers of any make, with text(), arrayBuffer() and bytes", async () => {
+  it("fetch: request.headers of any kind, with text(), arrayBuffer() and bytes", async () => {
     const make = () => new Request("http://localhost/", { method: "POST", headers: signed(), body });
     expect(outcome(make().headers, await make().text())).toBe(body);
     expect(outcome(make().headers, await make().arrayBuffer())).toBe(body);
-    // Another library's Headers is no instance of the platform's.
+    // Another library's Headers is not an instance of the platform's class.
     const { headers } = make();
     expect(outcome({ get: (name) => headers.get(name) }, body)).toBe(body);
     expect(outcome(new Map(Object.entries(signed())) as never, body)).toBe(body);
   });
 
-  it("Lambda and other gateways: names in any case, one value or a list", () => {
+  it("Lambda and other gateways: header names in any case, with one value or a list", () => {
     const cased = Object.fromEntries(Object.entries(signed()).map(([name, value]) => [name.replace(/(^|-)[a-z]/g, (letter) => letter.toUpperCase()), value]));
     expect(Object.keys(cased)).toContain("Webhook-Id");
     expect(outcome(cased, body)).toBe(body);

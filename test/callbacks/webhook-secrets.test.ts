@@ -29,7 +29,7 @@ const configured = (webhookSecrets: unknown) => withSender({ customers: [{ custo
 
 const form = "must be whsec_ and 24 to 64 bytes in base64; make one with: echo";
 
-/** Lists of secrets that sign nothing, and what is said of them. */
+/** Invalid lists of secrets, with the error for each. */
 const junk: readonly (readonly [what: string, secrets: unknown, fault: string])[] = [
   ["an empty list", [], "webhookSecrets must hold at least one secret; leave it out for those made of the verifier's own"],
   ["eleven", Array(11).fill(good), "webhookSecrets must hold at most 10 secrets: each adds a signature to one header"],
@@ -67,48 +67,45 @@ const junk: readonly (readonly [what: string, secrets: unknown, fault: string])[
   ["a hole in a list", Object.assign([good], { 2: good }), "webhookSecrets.1 must be a string"],
 ];
 
-describe("nothing is signed with a secret that is none", () => {
-  it.each(junk)("configured as %s: no verifier is built, and the path is named", (_what, secrets, fault) => {
+describe("nothing is signed with an invalid secret", () => {
+  it.each(junk)("configured as %s: creating the verifier fails, and the error names the path", (_what, secrets, fault) => {
     expect(() => configured(secrets)).toThrow(
       expect.objectContaining({ code: "invalid_options", message: expect.stringContaining(`phoneproof: customers.0.${fault}`) }),
     );
   });
 
-  it.each(junk)(
-    "%s of a customer source: nothing is posted, failures are logged once a minute, and the event waits on its ladder",
-    async (_what, secrets, fault) => {
-      let webhookSecrets: unknown = [good];
-      const answer = async () => ({ customer_uuid: customer, webhookSecrets }) as Awaited<ReturnType<Customers["find"]>>;
-      const set = withSender({ customers: { find: answer, findByKeyDigest: answer } });
-      const { authentication_uuid } = await set.create();
+  it.each(junk)("%s from a customer source: nothing is posted, failures are logged once a minute, and the event is retried", async (_what, secrets, fault) => {
+    let webhookSecrets: unknown = [good];
+    const answer = async () => ({ customer_uuid: customer, webhookSecrets }) as Awaited<ReturnType<Customers["find"]>>;
+    const set = withSender({ customers: { find: answer, findByKeyDigest: answer } });
+    const { authentication_uuid } = await set.create();
 
-      webhookSecrets = secrets;
-      const errors = () => set.log.lines.filter(({ level }) => level === "error");
-      for (const [tries, wait] of [6_000, 360_000, 2_160_000].entries()) {
-        expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 1, dead: 0 });
-        expect(await set.verifier.flush(), "not before its time").toEqual({ delivered: 0, failed: 0, dead: 0 });
-        expect(errors()).toHaveLength([1, 1, 2][tries] as number);
-        set.clock.advance(wait);
-      }
-      expect(errors()).toMatchObject([
-        { message: "the customer source failed", fields: { customer_uuid: customer, err: expect.stringContaining(`customer.${fault}`) } },
-        { message: "the customer source still fails", fields: { failures: 3, reason: expect.stringContaining(`customer.${fault}`) } },
-      ]);
-      const warned = set.log.lines.filter(({ level }) => level === "warn");
-      expect(warned).toHaveLength(2);
-      for (const { fields } of warned) expect(fields).toMatchObject({ authentication_uuid, sequence: 1, reason: expect.stringContaining(fault) });
-      expect(JSON.stringify(set.log.lines), "no secret is told").not.toContain(good.slice(6));
-      expect(set.posted).toEqual([]);
-      await expect(set.verifier.webhookSecrets(customer)).rejects.toMatchObject({ code: "unavailable" });
+    webhookSecrets = secrets;
+    const errors = () => set.log.lines.filter(({ level }) => level === "error");
+    for (const [tries, wait] of [6_000, 360_000, 2_160_000].entries()) {
+      expect(await set.verifier.flush()).toEqual({ delivered: 0, failed: 1, dead: 0 });
+      expect(await set.verifier.flush(), "not before its time").toEqual({ delivered: 0, failed: 0, dead: 0 });
+      expect(errors()).toHaveLength([1, 1, 2][tries] as number);
+      set.clock.advance(wait);
+    }
+    expect(errors()).toMatchObject([
+      { message: "the customer source failed", fields: { customer_uuid: customer, err: expect.stringContaining(`customer.${fault}`) } },
+      { message: "the customer source still fails", fields: { failures: 3, reason: expect.stringContaining(`customer.${fault}`) } },
+    ]);
+    const warned = set.log.lines.filter(({ level }) => level === "warn");
+    expect(warned).toHaveLength(2);
+    for (const { fields } of warned) expect(fields).toMatchObject({ authentication_uuid, sequence: 1, reason: expect.stringContaining(fault) });
+    expect(JSON.stringify(set.log.lines), "no secret is told").not.toContain(good.slice(6));
+    expect(set.posted).toEqual([]);
+    await expect(set.verifier.webhookSecrets(customer)).rejects.toMatchObject({ code: "unavailable" });
 
-      webhookSecrets = [good];
-      expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
-      const [{ headers, body }] = set.posted as [CallbackRequest];
-      expect(verifyWebhook({ secret: good, headers, body, now: set.clock.now() }).data).toMatchObject({ authentication_uuid, sequence: 1 });
-    },
-  );
+    webhookSecrets = [good];
+    expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
+    const [{ headers, body }] = set.posted as [CallbackRequest];
+    expect(verifyWebhook({ secret: good, headers, body, now: set.clock.now() }).data).toMatchObject({ authentication_uuid, sequence: 1 });
+  });
 
-  it("what was never fixed is listed when it is given up, with the reason", async () => {
+  it("an event that was never deliverable is listed with the reason once it is given up", async () => {
     let webhookSecrets = [good];
     const answer = () => ({ customer_uuid: customer, webhookSecrets });
     const set = withSender({ customers: { find: answer, findByKeyDigest: answer } });
@@ -130,7 +127,7 @@ describe("nothing is signed with a secret that is none", () => {
     expect(await set.verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
   });
 
-  it("where the signature is made, whoever asks for it", () => {
+  it("the function that signs rejects invalid secrets, whoever calls it", () => {
     const event = { sequence: 1, attempt: 1, status: "submitted", at: start, tries: 0, nextAt: start } as OutboxEvent;
     const auth = { id: randomUUID(), createdAt: start, number: numberOf(1) } as Authentication;
     for (const secrets of [[], [""], ["whsec_"], ["undefined"], [secretOf(23)], [good, ""], ["", good]])
@@ -139,7 +136,7 @@ describe("nothing is signed with a secret that is none", () => {
   });
 });
 
-describe("secrets as they are configured", () => {
+describe("configured secrets", () => {
   it.each([
     ["24 bytes", secretOf(24), secretOf(24)],
     ["32 bytes", good, good],
@@ -147,7 +144,7 @@ describe("secrets as they are configured", () => {
     ["without padding", good.replace(/=+$/, ""), good.replace(/=+$/, "")],
     ["with a line break of the file it came from", `${good}\n`, good],
     ["with white space around it", ` \t${good}\r\n`, good],
-  ])("%s: what is handed out verifies, here and by the package `standardwebhooks`", async (_what, secret, handedOut) => {
+  ])("%s: the secret that is handed out verifies, here and with the package `standardwebhooks`", async (_what, secret, handedOut) => {
     const set = configured([secret]);
     await set.create();
     await set.verifier.flush();
@@ -157,7 +154,7 @@ describe("secrets as they are configured", () => {
     expect(headers["webhook-signature"]).toBe(new Webhook(handedOut).sign(headers["webhook-id"] as string, new Date(start), body));
   });
 
-  it("ten of them make ten signatures, each of which verifies alone, in a header that receivers take", async () => {
+  it("ten secrets make ten signatures, each of which verifies alone, in a header of acceptable size", async () => {
     const secrets = Array.from({ length: 10 }, (_, index) => secretOf(64, index));
     const set = configured(secrets);
     await set.create();
@@ -168,7 +165,7 @@ describe("secrets as they are configured", () => {
     expect(JSON.stringify(headers).length).toBeLessThan(1_000);
   });
 
-  it("a customer that is told another's secret verifies none of its callbacks with it", async () => {
+  it("a secret of another customer does not verify a customer's callbacks", async () => {
     const other = randomUUID();
     const set = withSender({
       customers: [
@@ -186,7 +183,7 @@ describe("secrets as they are configured", () => {
   });
 });
 
-describe("a callback sender that fails in its own way", () => {
+describe("a faulty callback sender", () => {
   const throwing = (thrown: unknown) => () => {
     throw thrown;
   };
@@ -212,7 +209,7 @@ describe("a callback sender that fails in its own way", () => {
       }),
       "gone",
     ],
-  ])("%s: the event goes up its ladder, and the reason is told in at most 500 characters", async (_what, answer, reason) => {
+  ])("%s: the event is retried, and the reason is reported in at most 500 characters", async (_what, answer, reason) => {
     const set = withSender({ customers: [{ customer_uuid: customer, keys }] }, answer);
     await set.create();
     for (let hour = 0; hour < 5 * 24; hour++) {
