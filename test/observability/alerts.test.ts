@@ -10,7 +10,7 @@ const root = join(import.meta.dirname, "../..");
 const rules = join(root, "observability/alerts.yml");
 const text = readFileSync(rules, "utf8");
 
-/** Name → its annotations, as the file has them. */
+/** The annotations of each alert in the file, by name. */
 const alerts = new Map(
   text
     .split("- alert: ")
@@ -26,7 +26,7 @@ const alerts = new Map(
 
 type Set = ReturnType<typeof setUp>;
 
-/** Scrapes of a verifier, one a minute, after what happens in each. */
+/** Scrapes of a verifier, one a minute; `happens` runs before each. */
 async function scrapesOf(options: Partial<VerifierOptions>, minutes: number, happens: (set: Set, minute: number) => Promise<void>): Promise<string[]> {
   const set = setUp({
     callbacks: { worker: false, sender: { post: async () => ({ status: 410 }) } },
@@ -45,7 +45,7 @@ async function scrapesOf(options: Partial<VerifierOptions>, minutes: number, hap
 let numbers = 0;
 const create = (set: Set, fields = {}) => set.create({ phone_number: numberOf(numbers++), ...fields });
 
-/** Honest traffic: most codes are typed. */
+/** Normal traffic: most codes are entered. */
 async function peace(set: Set): Promise<void> {
   for (let each = 0; each < 4; each++) {
     const { authentication_uuid } = await create(set);
@@ -115,25 +115,25 @@ const firing: readonly (readonly [name: string, labels: Readonly<Record<string, 
 ];
 
 describe("the alert rules", () => {
-  it("are six, and each is fired by a test", () => {
+  it("are six, and a test fires each", () => {
     expect([...alerts.keys()]).toEqual(firing.map(([name]) => name));
   });
 
-  it("name metrics that exist, and the labels they have", async () => {
+  it("use existing metrics", async () => {
     const scrapes = await scrapesOf({}, 2, peace);
     const names = new Set(parseText(scrapes.at(-1) ?? "").map(({ name }) => name));
     for (const name of text.match(/phoneproof_\w+/g) ?? []) if (name !== "phoneproof_message_seconds") expect(names).toContain(name);
   });
 });
 
-describe.skipIf(!promtoolIsInstalled("the alert rules"))("in Prometheus' own engine, over what a verifier tells", () => {
+describe.skipIf(!promtoolIsInstalled("the alert rules"))("in Prometheus' own engine, over a verifier's scrapes", () => {
   const quiet = Object.fromEntries([...alerts.keys()].map((name) => [name, []]));
 
-  it("in peace none fires", async () => {
+  it("normal traffic fires none", async () => {
     expect(await evaluate(rules, await scrapesOf({}, 90, peace), quiet)).toBe("");
   });
 
-  it.each(firing)("%s fires, alone", async (name, labels, scrapes) => {
+  it.each(firing)("%s fires, and no other", async (name, labels, scrapes) => {
     const { summary, fix, severity } = alerts.get(name) as { summary: string; fix: string; severity: string };
     const expected = { ...quiet, [name]: [{ exp_labels: { severity, ...labels }, exp_annotations: { summary, fix } }] };
     expect(await evaluate(rules, await scrapes(), expected)).toBe("");

@@ -12,7 +12,7 @@ function listening(options: Partial<VerifierOptions> = {}) {
 }
 
 describe("typed events, with masked numbers", () => {
-  it("created and sent: with the route, how long it took, and why it was not accepted", async () => {
+  it("created and sent: with the route, the duration, and the reason for a rejection", async () => {
     const set = listening();
     set.box.answer = async () => {
       set.clock.advance(120);
@@ -30,7 +30,7 @@ describe("typed events, with masked numbers", () => {
     expect(set.events).toEqual([{ type: "sent", attempt: 2, outcome: "rejected", took: 0, reason: "no +33612****01 for ******", ...set.about(id) }]);
   });
 
-  it("refused: a create by a cap, a retry by a cap, with value and threshold", async () => {
+  it("refused: a create and a retry blocked by a cap, with value and threshold", async () => {
     const set = listening({ policy: onePerTenMinutes });
     const { authentication_uuid: id } = await set.create();
     const refused = await set.create();
@@ -43,14 +43,14 @@ describe("typed events, with masked numbers", () => {
     ]);
   });
 
-  it("refused: by a rule of the caller's own, with its words; a repeat under the same key tells nothing again", async () => {
+  it("refused: by a rule of your own, with its reason; a repeat under the same key emits no event", async () => {
     const set = listening({ spamRules: [{ name: "mine", judge: () => ({ reason: "too many", value: 3 }) }] });
     await set.create({}, { idempotencyKey: "k" });
     await set.create({}, { idempotencyKey: "k" });
     expect(set.events).toMatchObject([{ type: "refused", status: "spam_detected", rules: [{ rule: "mine", mode: "enforce", reason: "too many", value: 3 }] }]);
   });
 
-  it("checked: every status; a repeat under the same key tells nothing again", async () => {
+  it("checked: every status; a repeat under the same key emits no event", async () => {
     const set = listening();
     const { authentication_uuid: id } = await set.create();
     await set.check(id, set.wrong());
@@ -64,7 +64,7 @@ describe("typed events, with masked numbers", () => {
     ]);
   });
 
-  it("receipt: once for each thing it tells anew", async () => {
+  it("receipt: repeated receipts emit one event", async () => {
     const set = listening({
       sender: Object.assign(inbox(), { answer: async () => ({ outcome: "accepted", messageId: "m", idSpace: "s", route: "r" }) }) as never,
     });
@@ -91,7 +91,7 @@ describe("typed events, with masked numbers", () => {
     expect(set.verifier.metrics()).toContain('phoneproof_callbacks_total{outcome="dead"} 1');
   });
 
-  it("no event holds a whole number, a code or a key", async () => {
+  it("no event contains a whole number, a code or a key", async () => {
     const set = listening({ policy: onePerTenMinutes });
     set.box.answer = async ({ to, code, text }) => {
       throw new Error(`could not send ${text} (${code}) to ${to}`);
@@ -106,7 +106,7 @@ describe("typed events, with masked numbers", () => {
   });
 });
 
-describe("handlers that throw, reject or hang never touch a request", () => {
+describe("handlers that throw, reject or hang do not affect requests", () => {
   it.each([
     [
       "throws",
@@ -124,13 +124,13 @@ describe("handlers that throw, reject or hang never touch a request", () => {
       "answers a thenable that throws",
       () =>
         ({
-          // biome-ignore lint/suspicious/noThenProperty: a thenable is what the row is about.
+          // biome-ignore lint/suspicious/noThenProperty: this case is about a thenable.
           get then() {
             throw new Error("no");
           },
         }) as never,
     ],
-  ] as const)("one that %s is logged once, and a storm of events logs no more", async (_what, onEvent) => {
+  ] as const)("one that %s is logged once, however many events follow", async (_what, onEvent) => {
     const set = setUp({ onEvent: onEvent as never, policy: { limits: { perCustomer: [] } } });
     for (let index = 0; index < 500; index++) expect((await set.create({ phone_number: numberOf(index) })).status).toBe("pending");
     await turn();

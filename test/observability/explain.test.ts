@@ -5,8 +5,8 @@ import { onePerTenMinutes, setUp } from "../support/verifier.js";
 
 const explain = (set: ReturnType<typeof setUp>, authentication_uuid: string) => set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
 
-describe("explain: failed sends without a router, wrong codes, what is left", () => {
-  it("a send that was rejected, then one that was taken", async () => {
+describe("explain: failed sends, wrong codes, and what is left", () => {
+  it("a create whose only send was rejected shows the reason, without the code", async () => {
     const set = setUp();
     set.box.answer = async ({ code }) => ({ outcome: "rejected", reason: `HTTP 400, code 21211 ${code}` });
     const { authentication_uuid: id, created_at, expires_at } = await set.create();
@@ -33,7 +33,7 @@ describe("explain: failed sends without a router, wrong codes, what is left", ()
     });
   });
 
-  it("a rejected retry stands between the sends around it", async () => {
+  it("a rejected retry is listed between the sends around it", async () => {
     const set = setUp();
     const { authentication_uuid: id } = await set.create();
     const answers = ["rejected", "accepted"] as const;
@@ -49,7 +49,7 @@ describe("explain: failed sends without a router, wrong codes, what is left", ()
     ]);
   });
 
-  it("failover: the carrier that rejected, in its words without the code or the number, and the one that accepted", async () => {
+  it("failover: the route that rejected, with its reason but without code and number, then the one that accepted", async () => {
     const rejects = { send: async ({ code, to }: CodeMessage) => ({ outcome: "rejected" as const, reason: `HTTP 400, code 21211 ${code} ${to}` }) };
     const accepts = { send: async () => ({ outcome: "accepted" as const }) };
     const set = setUp({
@@ -88,7 +88,7 @@ describe("explain: failed sends without a router, wrong codes, what is left", ()
     expect((await explain(set, id)).decisions).toEqual([]);
   });
 
-  it("wrong codes and retries take from what is left, and time does", async () => {
+  it("wrong codes, retries and time reduce what is left", async () => {
     const set = setUp();
     const { authentication_uuid: id } = await set.create();
     for (let wrong = 0; wrong < 2; wrong++) await set.check(id, set.wrong());
@@ -101,7 +101,7 @@ describe("explain: failed sends without a router, wrong codes, what is left", ()
     expect(await explain(set, id)).toMatchObject({ left: { checks: 0, retries: 0, seconds: 0 } });
   });
 
-  it("a refused create has nothing left but its time", async () => {
+  it("a blocked create has nothing left but its time", async () => {
     const set = setUp({ policy: onePerTenMinutes });
     await set.create();
     const { authentication_uuid: id } = await set.create();

@@ -9,7 +9,7 @@ import { mountings } from "../http/hosts.js";
 import { inbox, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
 import { parseText, sumOf } from "./prometheus.js";
 
-/** A sender whose routes are named as the test likes. */
+/** A sender with the given route names. */
 function routed(routeOf: (index: number) => string) {
   let sent = 0;
   return Object.assign(inbox(), { answer: async () => ({ outcome: "accepted", route: routeOf(sent++) }) }) as never;
@@ -18,7 +18,7 @@ function routed(routeOf: (index: number) => string) {
 const wide = { policy: { limits: { perCustomer: [] } } };
 
 describe("metrics as Prometheus text", () => {
-  it("counts operations, messages, right codes, rules and answers", async () => {
+  it("counts operations, messages, right codes, rules and responses", async () => {
     const set = setUp({ policy: onePerTenMinutes });
     const { authentication_uuid: id } = await set.create();
     await set.create();
@@ -47,7 +47,7 @@ describe("metrics as Prometheus text", () => {
       expect(text.split("\n")).toContain(line);
   });
 
-  it("times go into the buckets they belong to, in seconds", async () => {
+  it("durations are counted in the right buckets, in seconds", async () => {
     const set = setUp();
     set.box.answer = async () => {
       set.clock.advance(300);
@@ -60,14 +60,14 @@ describe("metrics as Prometheus text", () => {
     expect(text).toContain('phoneproof_message_seconds_sum{route="none"} 0.3\n');
   });
 
-  it("two verifiers in one process count apart", async () => {
+  it("two verifiers in one process count separately", async () => {
     const [one, two] = [setUp(), setUp()];
     await one.create();
     expect(sumOf(one.verifier.metrics(), "phoneproof_operations_total")).toBe(1);
     expect(sumOf(two.verifier.metrics(), "phoneproof_operations_total")).toBe(0);
   });
 
-  it("a hundred scrapes while requests run: each whole, none counts anything", async () => {
+  it("a hundred scrapes during requests are each complete, and are not counted as operations", async () => {
     const set = setUp(wide);
     const creates = Array.from({ length: 100 }, (_, index) => set.create({ phone_number: numberOf(index) }));
     const scrapes = await Promise.all(
@@ -84,7 +84,7 @@ describe("metrics as Prometheus text", () => {
   });
 });
 
-it("docs/watching.md: the table of metrics holds all of them, with their labels, and no other", () => {
+it("docs/watching.md: the table of metrics lists exactly the metrics that exist, with their labels", () => {
   const page = readFileSync(join(import.meta.dirname, "../../docs/watching.md"), "utf8");
   const table = /<!-- metrics:.*?-->([\s\S]*?)<!-- \/metrics -->/.exec(page)?.[1] ?? "";
   const rows = [...table.matchAll(/^\| `(phoneproof_\w+)` \| (.*?) ?\|/gm)].map(([, name, labels]) => [
@@ -96,8 +96,8 @@ it("docs/watching.md: the table of metrics holds all of them, with their labels,
   for (const { name, labels } of parseText(text)) expect(rows).toContainEqual([name, Object.keys(labels)]);
 });
 
-describe("labels are bounded, and tell of nobody", () => {
-  it("ten thousand routes are a few hundred, and the others one", async () => {
+describe("labels are bounded and contain no personal data", () => {
+  it("of 2,000 routes a few hundred are labels, the rest are counted as other", async () => {
     const set = setUp({ sender: routed((index) => `route-${index.toString(36)}`), ...wide });
     for (let index = 0; index < 2_000; index++) await set.create({ phone_number: numberOf(index) });
     const routes = new Set(
@@ -110,7 +110,7 @@ describe("labels are bounded, and tell of nobody", () => {
     expect(sumOf(set.verifier.metrics(), "phoneproof_messages_total")).toBe(2_000);
   });
 
-  it("a family holds no more rows than it may, whatever is asked of it", () => {
+  it("a family never exceeds its number of rows", () => {
     const family = createFamily(1);
     for (let first = 0; first < 250; first++) for (let second = 0; second < 250; second++) family.add([`c${first}`, `r${second}`]);
     const rows = [...family.rows.values()];
@@ -118,14 +118,14 @@ describe("labels are bounded, and tell of nobody", () => {
     expect(rows.find(({ values }) => values.join() === "other,other")?.numbers).toEqual([250 * 250 - mostRows]);
   });
 
-  it("thousands of rules of the caller's, and caps with every customer's own figures", async () => {
+  it("a rule with a number in its name is counted under its first word", async () => {
     const set = setUp({ spamRules: [{ name: "mine 7", judge: () => ({ reason: "no" }) }] });
     await set.create();
     expect(set.verifier.metrics()).toContain('phoneproof_rules_fired_total{rule="mine",mode="enforce"} 1');
   });
 
   it.each(["+33612345678", "612345678", "a@b.example", "203.0.113.7", "2001:db8::7", "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", "x".repeat(65)])(
-    "a route called %s is told as other",
+    "a route called %s is counted as other",
     async (route) => {
       const set = setUp({ sender: routed(() => route) });
       await set.create();
@@ -135,7 +135,7 @@ describe("labels are bounded, and tell of nobody", () => {
     },
   );
 
-  it("quotes, backslashes and line breaks in a label stay in it", async () => {
+  it("quotes, backslashes and line breaks in a label are escaped", async () => {
     const route = 'a"} 1\nphoneproof_faked_total{b="\\';
     const set = setUp({ sender: routed(() => route) });
     await set.create();
@@ -146,7 +146,7 @@ describe("labels are bounded, and tell of nobody", () => {
 });
 
 describe("verifier.metricsHandler, in every framework", () => {
-  // Hono's mountings, and those that say /v1, name the path that they answer.
+  // Hono's mountings, and those with /v1 in their names, only handle the paths named there.
   it.each(mountings.filter(({ name, direct }) => !direct && !name.startsWith("Hono") && !name.includes("/v1")))("$name", async ({ start }) => {
     const set = setUp();
     const host = await start(set.verifier.metricsHandler);
@@ -160,7 +160,7 @@ describe("verifier.metricsHandler, in every framework", () => {
     }
   });
 
-  it("fetch, and with it Hono, Next.js, Bun, Deno and Workers", async () => {
+  it("as a fetch handler and in Next.js", async () => {
     const set = setUp();
     for (const handler of [fetchHandler(set.verifier.metricsHandler), nextHandlers(set.verifier.metricsHandler).GET]) {
       const response = await handler(new Request("http://localhost/metrics"));

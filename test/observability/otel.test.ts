@@ -7,7 +7,7 @@ import { openTelemetry } from "../../adapters/otel/index.js";
 import type { Telemetry } from "../../src/index.js";
 import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
-/** What an SDK registers so that spans know their parents. */
+/** What an SDK registers so that spans have their parents. */
 class Contexts implements ContextManager {
   readonly #storage = new AsyncLocalStorage<Context>();
   active = () => this.#storage.getStore() ?? ROOT_CONTEXT;
@@ -38,7 +38,7 @@ function setUpTraced(options: Parameters<typeof setUp>[0] = {}) {
 const parentOf = (span: ReadableSpan | undefined) => span?.parentSpanContext?.spanId;
 
 describe("phoneproof/otel", () => {
-  it("a span for each operation, with those of store and carrier as its children", async () => {
+  it("records a span for each operation, with those of store and carrier as its children", async () => {
     const set = setUpTraced();
     const { authentication_uuid: id } = await set.create();
     await set.check(id, set.box.code());
@@ -60,7 +60,7 @@ describe("phoneproof/otel", () => {
     await set.close();
   });
 
-  it("a fault is the span's status, by its code and class, without its message", async () => {
+  it("an error is the span's status, with its code and class but without its message", async () => {
     const set = setUpTraced();
     (set.store as { commit: unknown }).commit = async () => Promise.reject(new Error("a key is gone"));
     expect(await errorCode(set.create())).toBe("unavailable");
@@ -71,7 +71,7 @@ describe("phoneproof/otel", () => {
     await set.close();
   });
 
-  it("nothing in spans or metrics holds a number, a code, an id or a key", async () => {
+  it("spans and metrics contain no number, code, id or key", async () => {
     const set = setUpTraced();
     set.box.answer = async ({ text, to }) => Promise.reject(new Error(`${text} ${to}`));
     const { authentication_uuid: id } = await set.create();
@@ -81,7 +81,7 @@ describe("phoneproof/otel", () => {
     await set.close();
   });
 
-  it("the counters and gauges of verifier.metrics(), and a histogram of the steps", async () => {
+  it("records the counters and gauges of verifier.metrics(), and a histogram of the steps", async () => {
     const set = setUpTraced();
     await set.create();
     const metrics = await set.metrics();
@@ -135,13 +135,13 @@ describe("phoneproof/otel", () => {
   it.each<[string, Telemetry["step"]]>([
     ["before the work", boom],
     ["after it", (_, work) => work().then(boom)],
-  ])("a step of the telemetry that fails %s is logged", async (_, step) => {
+  ])("telemetry that fails %s of a step is logged", async (_, step) => {
     const set = setUp({ telemetry: { step, metrics() {} } });
     await set.create();
     expect(set.log.lines).toMatchObject([{ message: "telemetry failed; requests are not affected", fields: { err: expect.stringContaining("down") } }]);
   });
 
-  it("what the operations answer and throw is the same with it", async () => {
+  it("operations return and throw the same as without it", async () => {
     const set = setUpTraced();
     expect(await errorCode(set.create({ phone_number: "+3312" }))).toBe("invalid_phone_number");
     expect(await errorCode(set.check("11111111-2222-3333-4444-555555555555", "1"))).toBe("invalid_auth_uuid");

@@ -6,7 +6,7 @@ import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 const turn = () => new Promise(setImmediate);
 
-/** A verifier whose store can be taken away. */
+/** A verifier whose store can be made to fail. */
 function breakable(options: Partial<VerifierOptions> = {}) {
   const store = memoryStore({ name: randomUUID() });
   const whole = store.commit.bind(store);
@@ -19,14 +19,15 @@ function breakable(options: Partial<VerifierOptions> = {}) {
   return { ...set, outages, down, lines };
 }
 
-describe("an outage logs once when it begins, once a minute while it lasts, once when it ends, with counts", () => {
-  it("the store: 43 requests that fail log one line, and what follows from it a line each", async () => {
+describe("an outage is logged once at its beginning, once a minute while it lasts, and once at its end, with counts", () => {
+  it("the store: 43 failed requests log a single line, further failures and the recovery one each", async () => {
     const set = breakable();
     set.down(true);
     for (let index = 0; index < 43; index++) expect(await errorCode(set.create({ phone_number: numberOf(index) }))).toBe("unavailable");
     await turn();
     expect(set.log.lines.map(({ level, message }) => [level, message])).toEqual([["error", "the store failed"]]);
-    // The writes whose answers were lost are taken back beside, five times each: no line for each of them either.
+    // Writes whose responses were lost are taken back in the background, five tries each, which log no line each
+    // either.
     for (const wait of [1_000, 4_000, 10_000, 30_000]) {
       set.clock.advance(wait);
       await turn();
@@ -62,7 +63,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     expect(set.log.lines.length).toBe(before);
   });
 
-  it("what fails every other time for a quarter of an hour is one outage: a line a minute", async () => {
+  it("a quarter of an hour in which every other call fails is one outage, with one line a minute", async () => {
     const set = breakable({ policy: { limits: { perCustomer: [] } } });
     for (let index = 0; index < 225; index++) {
       set.down(index % 2 === 0);
@@ -89,7 +90,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
   });
 
   it.each([undefined, null, "sent", { ok: true }, { outcome: "sent", reason: "queued" }])(
-    "a sender that answers %j is told what its answer lacks",
+    "a sender that returns %j is logged with what its result lacks",
     async (answer) => {
       const set = setUp();
       set.box.answer = async () => answer as never;
@@ -100,7 +101,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     },
   );
 
-  it("a sender's answer that throws when it is looked at may have been sent: create answers `pending`, and the code is taken", async () => {
+  it("if reading a sender's result throws, the message may have been sent: create returns `pending`, and the code works", async () => {
     const set = setUp();
     set.box.answer = async () => ({
       get outcome(): "accepted" {
@@ -113,7 +114,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
     expect(await set.check(authentication_uuid, set.box.code())).toMatchObject({ status: "valid" });
   });
 
-  it("messages that are rejected are no outage; their reason is logged once a minute, with how many were left out", async () => {
+  it("rejected messages are not an outage; their reason is logged once a minute, with the number left out", async () => {
     const set = setUp();
     set.box.answer = async () => ({ outcome: "rejected", reason: "HTTP 401" });
     for (let index = 0; index < 20; index++) await set.create({ phone_number: numberOf(index) });
@@ -154,7 +155,7 @@ describe("an outage logs once when it begins, once a minute while it lasts, once
         },
       },
     });
-    // A number each: what is known of one, be it nothing, is kept.
+    // A new number each time, since lookup results are cached, even empty ones.
     let number = 0;
     const lookup = () => set.verifier.lookup({ customer_uuid: set.customer, phone_number: numberOf(++number) });
     for (let tries = 0; tries < 20; tries++) await lookup();

@@ -13,8 +13,8 @@ import { setUp } from "../support/verifier.js";
 const callbacks = { worker: false, sender: { post: async () => ({ status: 410 }) } };
 const callback_url = "https://example.com/hook";
 
-describe("ping: store round trip, clock difference, persistence, backlog", () => {
-  it("memory: what is due, what is dead, what is in line", async () => {
+describe("ping: round trip to the store, clock difference, persistence, backlog", () => {
+  it("memory: due, dead and waiting callbacks", async () => {
     const set = setUp({ callbacks });
     expect(await set.verifier.ping()).toEqual({
       ok: true,
@@ -27,7 +27,7 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
     expect((await set.verifier.ping()).callbacks).toEqual({ due: 0, dead: 1, waiting: 0 });
   });
 
-  it("brief: one read, and no count", async () => {
+  it("brief: one read, and no counts", async () => {
     const set = setUp({ callbacks });
     const get = vi.spyOn(set.store, "get");
     await set.create({ callback_url });
@@ -36,13 +36,13 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
     expect(get).toHaveBeenCalledTimes(1);
   });
 
-  it("a store that is down: not ok, with why, and no rejection", async () => {
+  it("a store that is down: not ok, with the reason, and no rejection", async () => {
     const set = setUp();
     (set.store as { get: unknown }).get = async () => Promise.reject(new Error("ECONNREFUSED"));
     expect(await set.verifier.ping()).toEqual({ ok: false, store: { settings: {}, missing: [], fault: "ECONNREFUSED" }, callbacks: { waiting: 0 } });
   });
 
-  it("a store that cannot be inspected, and one that does not know how, work all the same", async () => {
+  it("a store that fails to be inspected, or cannot be, is still ok", async () => {
     const set = setUp();
     (set.store as { inspect?: unknown }).inspect = async () => Promise.reject(new Error("not allowed"));
     expect(await set.verifier.ping()).toMatchObject({ ok: true, store: { fault: "it could not be inspected: not allowed" }, callbacks: { dead: 0 } });
@@ -64,7 +64,7 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
       await redis?.stop();
     });
 
-    it("tells its time, its persistence and the backlog over all shards", async () => {
+    it("reports the clock difference, persistence and the backlog over all shards", async () => {
       const set = setUp({ store: redisStore({ client, prefix: randomUUID(), shards: 4 }), callbacks });
       for (const last of "1234567") await set.create({ phone_number: `+3361200000${last}`, callback_url });
       set.clock.set(Date.now());
@@ -75,7 +75,7 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
       expect(backlog).toEqual({ due: 7, dead: 0, waiting: 0 });
     });
 
-    it("where CONFIG and INFO are forbidden they are left out, and nothing fails", async () => {
+    it("without permission for CONFIG and INFO, the settings are left out and nothing fails", async () => {
       await redis.cli("ACL", "SETUSER", "app", "on", ">secret", "~*", "+@all", "-config", "-info");
       const app = createClient({ url: redis.url.replace("redis://", "redis://app:secret@") });
       app.on("error", () => {});
@@ -98,7 +98,7 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
       await server?.stop();
     });
 
-    it("tells its time, what is due, and the indexes that are missing", async (test) => {
+    it("reports the clock difference, what is due, and missing indexes", async (test) => {
       if (server === undefined) return test.skip();
       const store = mongoStore({ db: client.db("phoneproof-ping"), prefix: `p${randomUUID().slice(0, 8)}_` });
       const set = setUp({ store, callbacks });
@@ -118,7 +118,7 @@ describe("ping: store round trip, clock difference, persistence, backlog", () =>
     });
     afterAll(() => server?.stop());
 
-    it("tells its time, what is due, and the schema that is missing", async (test) => {
+    it("reports the clock difference, what is due, and a missing schema", async (test) => {
       if (server === undefined) return test.skip();
       const pool = poolOf(await newDatabase(server));
       const store = postgresStore({ pool });

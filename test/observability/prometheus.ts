@@ -5,7 +5,7 @@ export interface Sample {
   readonly value: number;
 }
 
-/** Reads Prometheus' text format as its specification says; throws for a line that is none. */
+/** Parses Prometheus' text format by its specification; throws for an invalid line. */
 export function parseText(text: string): Sample[] {
   return text
     .split("\n")
@@ -19,7 +19,7 @@ export function parseText(text: string): Sample[] {
     });
 }
 
-/** The sum over all series of a name. */
+/** The sum over all series of one name. */
 export function sumOf(text: string, name: string): number {
   return parseText(text).reduce((sum, sample) => (sample.name === name ? sum + sample.value : sum), 0);
 }

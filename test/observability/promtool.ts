@@ -6,18 +6,24 @@ import { promisify } from "node:util";
 import { isInstalled } from "../support/programs.js";
 import { parseText } from "./prometheus.js";
 
-/** Whether promtool is there. Where it is not, the suite says what it skips and how to get it; with `CI=true` that is a failure. */
+/**
+ * Whether promtool is installed. If not, the suite prints what it skips and how to install it; with `CI=true` that is a
+ * failure.
+ */
 export function promtoolIsInstalled(suite: string): boolean {
   return isInstalled("promtool", "prometheus", suite);
 }
 
-/** An alert as it is to fire. */
+/** An alert that is expected to fire. */
 export interface Firing {
   readonly exp_labels: Readonly<Record<string, string>>;
   readonly exp_annotations: Readonly<Record<string, string>>;
 }
 
-/** Runs a rules file in Prometheus' own engine over scrapes, one a minute: which alerts fire at the end. Answers what promtool says where that is not what is expected. */
+/**
+ * Runs a rules file in Prometheus' own engine over scrapes, one a minute, and compares the alerts that fire at the end.
+ * Returns promtool's output if they differ from those expected, else nothing.
+ */
 export async function evaluate(rules: string, scrapes: readonly string[], expected: Readonly<Record<string, readonly Firing[]>>): Promise<string> {
   const folder = mkdtempSync(join(tmpdir(), "phoneproof-rules-"));
   try {
@@ -40,7 +46,7 @@ export async function evaluate(rules: string, scrapes: readonly string[], expect
   }
 }
 
-/** Every series of the scrapes with its values, `_` where a scrape had none. */
+/** Each series of the scrapes with its values, `_` if a scrape has none. */
 function seriesOf(scrapes: readonly string[]): { readonly series: string; readonly values: string }[] {
   const all = new Map<string, string[]>();
   for (const [at, text] of scrapes.entries()) {

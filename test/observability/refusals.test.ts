@@ -24,7 +24,7 @@ describe("requests rejected by country, line type or block list (docs/contract.m
     ["unsupported_region", "+447400123456"],
     ["invalid_line", landline],
     ["blocked_number", listed],
-  ])("%s is counted by hour, and makes no authentication", async (code, number) => {
+  ])("%s is counted by hour, and creates no authentication", async (code, number) => {
     const set = setUpRefusing();
     expect(await set.refused(number)).toBe(code);
     set.clock.advance(1);
@@ -40,19 +40,19 @@ describe("requests rejected by country, line type or block list (docs/contract.m
     expect(await set.refusals(number)).toEqual([]);
   });
 
-  it("by number too, and by a lookup before the send", async () => {
+  it("are counted by number too, and after a lookup before the send", async () => {
     const set = setUpRefusing({ lookupBeforeSend: true, lookup: { lookup: async () => ({ line_type: "FixedLine" }) } });
     expect(await errorCode(set.verifier.verifications.start(set.of(numberOf(1))))).toBe("invalid_line");
     expect(await set.refusals(numberOf(1))).toMatchObject([{ code: "invalid_line", count: 1 }]);
   });
 
-  it("of a number the first twenty an hour, in one millisecond too", async () => {
+  it("are counted up to twenty an hour for a number, even within one millisecond", async () => {
     const set = setUpRefusing();
     for (let index = 0; index < 30; index++) await set.refused(landline);
     expect(await set.refusals(landline)).toMatchObject([{ count: 20 }]);
   });
 
-  it("of a customer the first 500 an hour, apart from its refused creates", async () => {
+  it("are counted up to 500 an hour for a customer, separately from its blocked creates", async () => {
     const set = setUpRefusing({ policy: { limits: { perCustomer: [{ limit: 1, window: 86_400 }] } } });
     const others = (index: number) => `+4474001${String(10_000 + index)}`;
     for (let index = 0; index < 501; index++) expect(await set.refused(others(index))).toBe("unsupported_region");
@@ -64,7 +64,7 @@ describe("requests rejected by country, line type or block list (docs/contract.m
     expect((await set.verifier.history(set.of(numberOf(1)))).map(({ status }) => status)).toEqual(["rate_limited", "pending"]);
   });
 
-  it("other faults are not counted, and a customer sees only its own", async () => {
+  it("do not include other errors, and a customer sees only its own", async () => {
     const set = setUpRefusing();
     expect(await errorCode(set.create({ phone_number: landline, app_realm: "short" }))).toBe("invalid_app_realm");
     expect(await set.refusals(landline)).toEqual([]);
@@ -73,14 +73,14 @@ describe("requests rejected by country, line type or block list (docs/contract.m
     expect(await other.refusals(landline)).toEqual([]);
   });
 
-  it("an erasure takes them with it", async () => {
+  it("are deleted by an erasure", async () => {
     const set = setUpRefusing();
     await set.refused(landline);
     expect(await set.verifier.erase(set.of(landline))).toMatchObject({ erased: 0 });
     expect(await set.refusals(landline)).toEqual([]);
   });
 
-  it("the answer waits for no store, and one that fails is logged", async () => {
+  it("do not wait for the store to respond, and a failed count is logged", async () => {
     const set = setUpRefusing();
     const store = set.store as { commit: unknown };
     const { commit } = set.store;

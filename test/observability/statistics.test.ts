@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
 
-it("docs/watching.md: statistics by hour, country, route and rule, in the order of time", async () => {
+it("docs/watching.md: statistics by hour, country, route and rule, in order of time", async () => {
   const set = setUp({ statistics: {}, policy: onePerTenMinutes });
   set.box.answer = async () => ({ outcome: "accepted", route: "a/b c" });
   const ask = () => set.verifier.stats({ customer_uuid: set.customer, from: new Date(set.clock.now() - 7_200_000), to: new Date(set.clock.now() + 1) });
@@ -23,7 +23,7 @@ it("docs/watching.md: statistics by hour, country, route and rule, in the order 
   expect(stats.refusals).toEqual([first, second].map((hour) => ({ hour, country: "FR", rule: expect.stringContaining("perNumber"), refused: 1 })));
 });
 
-it("a route that is not well-formed text is counted, and makes no response an error (docs/contract.md#send-outcome)", async () => {
+it("a route that is not well-formed text is counted, and does not make create fail (docs/contract.md#send-outcome)", async () => {
   const set = setUp({ statistics: {} });
   set.box.answer = async () => ({ outcome: "accepted", route: "\ud800" });
   expect((await set.create()).status).toBe("pending");
