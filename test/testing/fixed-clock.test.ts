@@ -2,7 +2,7 @@ import { describe, expect, test } from "vitest";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 
 describe("fixedClock", () => {
-  test("stands still until it is told", () => {
+  test("stands still until it is moved", () => {
     const clock = fixedClock(1_000);
     expect(clock.now()).toBe(1_000);
     clock.advance(250);
@@ -12,7 +12,7 @@ describe("fixedClock", () => {
     expect(fixedClock().now()).toBe(Date.parse("2026-01-01T00:00:00.000Z"));
   });
 
-  test("runs what falls due in order, each at its own time, and once", () => {
+  test("runs timers in order, each at its own time, and once", () => {
     const clock = fixedClock(0);
     const ran: [string, number][] = [];
     const note = (name: string) => () => void ran.push([name, clock.now()]);
@@ -34,7 +34,7 @@ describe("fixedClock", () => {
     expect(ran.slice(3)).toEqual([["c", 30]]);
   });
 
-  test("runs what timers schedule, if it falls due on the way", () => {
+  test("runs timers that other timers set, if they fall due on the way", () => {
     const clock = fixedClock(0);
     const ran: number[] = [];
     const again = () => {
@@ -47,7 +47,7 @@ describe("fixedClock", () => {
     expect(clock.now()).toBe(35);
   });
 
-  test("runs nothing that was called off, and nothing on going back", () => {
+  test("runs no cancelled timer, and none when it is set back", () => {
     const clock = fixedClock(100);
     const ran: string[] = [];
     const callOff = clock.after(10, () => ran.push("called off"));
@@ -62,7 +62,7 @@ describe("fixedClock", () => {
     expect(ran).toEqual(["at once", "kept"]);
   });
 
-  test("refuses what is no time", () => {
+  test("rejects invalid times", () => {
     const clock = fixedClock(0);
     expect(() => clock.advance(-1)).toThrow("advance takes 0 or more milliseconds, got -1");
     expect(() => clock.advance(Number.NaN)).toThrow("got NaN");

@@ -10,10 +10,10 @@ import { executablePath } from "../support/chromium.js";
 
 const run = promisify(execFile);
 
-/** A project of its own, with the packed package among its modules, and the blocks of docs/testing.md as its files. */
+/** A project with the packed package in its node_modules and the blocks of docs/testing.md as its files. */
 let project: string;
 
-/** What the package asks for, and what the page's files do. */
+/** Dependencies of the package and of the page's files. */
 const beside = ["ipaddr.js", "libphonenumber-js", "reflect-metadata", "tslib", "tsyringe", "zod", "express", "vitest", "@jest/globals", "@playwright/test"];
 
 beforeAll(async () => {
@@ -30,7 +30,7 @@ beforeAll(async () => {
 });
 afterAll(() => rm(project, { recursive: true, force: true }));
 
-/** What a runner prints over the project; rejects with it where a test fails. */
+/** What a runner prints for the project; rejects if a test fails. */
 async function printed(program: string, args: readonly string[], options = ""): Promise<string> {
   const path = program === "" ? [] : [join(root, "node_modules", program)];
   const env = { ...process.env, NODE_OPTIONS: options, NO_COLOR: "1", VITEST: undefined, NODE_ENV: "test" as const, NODE_TEST_CONTEXT: undefined };
@@ -38,7 +38,7 @@ async function printed(program: string, args: readonly string[], options = ""): 
   return stdout + stderr;
 }
 
-describe("createTestVerifier of the packed package, in the tests of docs/testing.md, under", () => {
+describe("createTestVerifier from the packed package, in the tests of docs/testing.md, under", () => {
   it("vitest", async () => {
     expect(await printed("vitest/vitest.mjs", ["run", "sign-up.vitest.test.js"])).toMatch(/Tests {2}2 passed/);
   });
@@ -52,11 +52,11 @@ describe("createTestVerifier of the packed package, in the tests of docs/testing
     expect(await printed("jest/bin/jest.js", ["sign-up.jest.test.mjs"], "--experimental-vm-modules")).toMatch(/Tests: +2 passed, 2 total/);
   });
 
-  it("jest, in CommonJS, where the errors of both entries are of one class", async () => {
+  it("jest, in CommonJS, where both entries have the same error class", async () => {
     expect(await printed("jest/bin/jest.js", ["sign-up.jest.test.cjs"])).toMatch(/Tests: +2 passed, 2 total/);
   });
 
-  it.skipIf(executablePath === undefined)("Playwright, which drives the forms of the page", async () => {
+  it.skipIf(executablePath === undefined)("Playwright, with the forms of the page", async () => {
     const config = `export default { testMatch: "*.spec.js", reporter: "line", use: { launchOptions: { executablePath: ${JSON.stringify(executablePath)}, args: ["--no-sandbox"] } } };`;
     await writeFile(join(project, "playwright.config.js"), config);
     expect(await printed("@playwright/test/cli.js", ["test"])).toContain("1 passed");

@@ -15,7 +15,7 @@ it("a fallback verifies more users than SMS alone or than no fallback, at less t
   expect(fallback.all.sms).toBeLessThan(0.5 * sms.all.sms);
 });
 
-it("the rule calls keeps an attack by calls to its seed, and a few more for verified users (docs/contract.md#spam-calls)", async () => {
+it("the rule `calls` limits an attack by voice calls to its seed, and a few more for verified users (docs/contract.md#spam-calls)", async () => {
   const attack = { country: "ID", requests: 300, channel: "voice" } as const;
   const played = (policy: object) => playChannels({ first: false, fallback: false, calls: true, policy, attack }, size);
   const { attack: bounded } = await played({});

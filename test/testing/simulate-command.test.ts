@@ -23,7 +23,7 @@ function run(...args: string[]): Promise<Ended> {
   });
 }
 
-test("scenarios are played from the sources, with progress on stderr and a legend", async () => {
+test("scenarios run from the sources, with progress on stderr and a legend", async () => {
   const { code, out, err } = await run("--quick", "peace500", "bombing", "--volume", "100");
   expect(out).toMatch(/^ {2}scenario .*\n✓ peace500 .*\n✓ bombing .*\n\nLegend/m);
   expect(err).toMatch(/^\d+ % · 1 of 2 played · .*\n100 % · 2 of 2 played · .*\n$/);
@@ -36,7 +36,7 @@ test("a missed goal exits with 1", async () => {
   expect(code).toBe(1);
 });
 
-test("invalid arguments and policies exit with 2, and one line that names them", async () => {
+test("invalid arguments and policies exit with 2 and one line that names them", async () => {
   expect(await run("ranje")).toMatchObject({ code: 2, out: "", err: expect.stringMatching(/^simulate: unknown scenario ranje\. .*\n$/) });
   const folder = mkdtempSync(join(tmpdir(), "simulate-"));
   onTestFinished(() => rmSync(folder, { recursive: true }));
@@ -46,7 +46,7 @@ test("invalid arguments and policies exit with 2, and one line that names them",
   expect(code).toBe(2);
 });
 
-test("the quick form meets its goals under the default policy, and misses them without rules or under rules that are too strict", async () => {
+test("the quick form meets its goals under the default policy, and misses them without rules or with too strict rules", async () => {
   const scenario = { ...quickForm(scenarios.range), visitsPerDay: 120 };
   const [normal, none, strict] = await Promise.all([
     simulate({}, scenario),

@@ -21,13 +21,13 @@ function newFile(name: string, text: string): string {
 }
 
 describe("arguments", () => {
-  test("without any, every scenario is played as it is, once", () => {
+  test("without any, every scenario is run unchanged, once", () => {
     const settings = read();
     expect(settings.chosen).toEqual(Object.entries(scenarios).map(([id, scenario]) => ({ id, scenario })));
     expect(settings).toMatchObject({ seed: 1, variants: [{ title: "the default policy", policy: {} }] });
   });
 
-  test("scenarios are named by the ids that the table prints, with --quick too", () => {
+  test("scenarios are named by the ids in the table, with --quick too", () => {
     expect(ids(read("bombing", "tvAd", "bombing"))).toEqual(["bombing", "tvAd"]);
     const { chosen } = read("--quick", "tvAd");
     expect(chosen).toEqual([{ id: "tvAd", scenario: quickForm(scenarios.tvAd) }]);
@@ -66,7 +66,7 @@ describe("arguments", () => {
     expect(() => readSettings(args)).toThrow(message);
   });
 
-  test("a policy that is not JSON is rejected, any other becomes an absolute path", () => {
+  test("a policy that is not a JSON object is rejected, and a valid one is read", () => {
     expect(() => read("--policy", newFile("policy.json", "{"))).toThrow(/policy\.json is not valid JSON: /);
     for (const none of ["[]", "null", "6"]) expect(() => read("--policy", newFile("policy.json", none))).toThrow(/policy\.json must contain an object/);
     const file = newFile("policy.json", '\ufeff{ "codeLength": 6 }');
@@ -80,7 +80,7 @@ describe("arguments", () => {
 });
 
 describe("scenarios", () => {
-  test("can all be played, in their quick form and with few visits too", () => {
+  test("are all valid, in their quick form and with few visits too", () => {
     for (const scenario of Object.values(scenarios) as Scenario[])
       for (const one of [scenario, quickForm(scenario), quickForm({ ...scenario, visitsPerDay: 1 })]) expect(() => requireScenario(one)).not.toThrow();
   });
@@ -98,7 +98,7 @@ describe("scenarios", () => {
     expect(() => requireScenario({ ...scenarios.range, ...changed } as Scenario)).toThrow(message);
   });
 
-  test("are required, and so are options", async () => {
+  test("and options are required", async () => {
     await expect(simulate({}, undefined as never)).rejects.toThrow("simulate: the scenario must be an object");
     await expect(simulate(undefined as never, scenarios.range)).rejects.toThrow("simulate: the first argument must be an object; {} for the defaults");
     await expect(simulate(Promise.resolve({}) as never, scenarios.range)).rejects.toThrow("simulate: the first argument is a promise: await it first");
@@ -106,7 +106,7 @@ describe("scenarios", () => {
 });
 
 describe("the quick form", () => {
-  test("is a part of the scenario", () => {
+  test("is a smaller form of the scenario, with the same limit for the attack", () => {
     for (const scenario of Object.values(scenarios) as Scenario[]) {
       const quick = quickForm(scenario);
       expect(quick.warmUpDays * quick.visitsPerDay).toBeLessThanOrEqual(scenario.deliveries?.conversion === "unknown" ? 8 * 500 : 2 * scenario.visitsPerDay);
@@ -116,7 +116,7 @@ describe("the quick form", () => {
     }
   });
 
-  test("the margin for chance becomes small as visits become many", () => {
+  test("the margin for chance shrinks as the number of visits grows", () => {
     const goals = [500, 5_000, 50_000, 5_000_000].map((visitsPerDay) => quickForm({ ...scenarios.range, visitsPerDay }).goal!.refused!);
     expect(goals.map((share) => share.toFixed(4))).toEqual(["0.0287", "0.0151", "0.0115", "0.0101"]);
   });
@@ -142,7 +142,7 @@ describe("the table", () => {
     expect(legend).not.toContain("newCountries");
   });
 
-  test("explains names that rules of your own or errors have", () => {
+  test("explains the names of your own rules and of errors", () => {
     const refusedBy = { "range 4": 1, "range 6": 1, night: 1, unsupported_region: 1, "spend 5/hour": 1 };
     const legend = legendLines([{ honest: { refusedBy } } as unknown as Parameters<typeof legendLines>[0][number]]);
     expect(legend).toContain("  · night, unsupported_region  one of your own rules, or the code of an error");

@@ -14,19 +14,19 @@ import { simulate } from "../../tools/simulate/simulate.js";
 import { worldOf } from "../../tools/simulate/world.js";
 import { redisIsInstalled, startRedis } from "../support/redis.js";
 
-/** Figures are those of the story alone. */
+/** Without rules, the figures depend on the scenario alone. */
 const everythingGoes = { spam: noSpamRules };
 
 const small: Scenario = { name: "small", about: "A few hours with a few people.", visitsPerDay: 600, warmUpDays: 0, hours: 12 };
 const raid: Attack = { numbers: { kind: "ranges", country: "UZ", ranges: 3 }, messages: 200, perHour: 400, from: "country" };
 
-/** A rule that sees what the verifier is asked, and refuses nothing. */
+/** A rule that records what the verifier is asked, and blocks nothing. */
 function witness(): SpamRule & { readonly attempts: SpamCandidate[] } {
   const attempts: SpamCandidate[] = [];
   return { name: "witness", attempts, judge: (attempt) => void attempts.push(attempt) };
 }
 
-/** What an attack asks for, without the honest people around it. */
+/** The requests of an attack, without legitimate users. */
 async function attemptsOf(attack: Partial<Attack>, scenario: Partial<Scenario> = {}): Promise<SpamCandidate[]> {
   const rule = witness();
   await simulate({ policy: everythingGoes, spamRules: [rule] }, { ...small, visitsPerDay: 0, hours: 3, attack: { ...raid, ...attack }, ...scenario });
@@ -38,12 +38,12 @@ describe("the world", () => {
   const random = stream(1, "test");
   const rules = { validation: "valid", testNumbers: new Map(), ambiguousLineType: "Unknown" } as const;
 
-  test("75 countries have people who come, and more have none", () => {
+  test("75 countries have users, and at least 40 more have none", () => {
     expect(world.countries.filter(({ share }) => share > 0)).toHaveLength(75);
     expect(world.countries.filter(({ share }) => share === 0).length).toBeGreaterThanOrEqual(40);
   });
 
-  test.each(world.countries)("every number of $code is one that messages are sent to", (country) => {
+  test.each(world.countries)("messages can be sent to each number of $code", (country) => {
     const numbers = [country.subscriber, country.number].flatMap((draw) => Array.from({ length: 20 }, () => draw(random)));
     for (const number of numbers) {
       const phone = phoneNumberOf(number, rules);
@@ -64,27 +64,27 @@ describe("the world", () => {
     }
   });
 
-  test("a country that is none is told from the others", () => {
+  test("an unknown country is reported with the known ones", () => {
     expect(() => world.country("XX")).toThrow("no country XX; it has IN, US");
   });
 });
 
 describe("chance", () => {
-  test.each([0.3, 5, 400])("what happens %d times on average does", (mean) => {
+  test.each([0.3, 5, 400])("what should happen %d times on average does", (mean) => {
     const random = stream(7, "poisson");
     let sum = 0;
     for (let drawn = 0; drawn < 4_000; drawn++) sum += poisson(random, mean);
     expect(sum / 4_000 / mean).toBeCloseTo(1, 1);
   });
 
-  test("streams of two names have nothing in common", () => {
+  test("streams with different names differ", () => {
     const [one, other] = [stream(1, "one"), stream(1, "other")];
     expect(Array.from({ length: 5 }, one)).not.toEqual(Array.from({ length: 5 }, other));
   });
 });
 
 describe("the agenda", () => {
-  test("entries happen one after another, in the order of their times, and at their times", async () => {
+  test("entries run one after another, in order of time, and at their times", async () => {
     const clock = fixedClock(0);
     const { agenda, play } = agendaOn(clock);
     const seen: string[] = [];
@@ -103,14 +103,14 @@ describe("the agenda", () => {
 });
 
 describe("simulate", () => {
-  test("the same seed gives the same result, and another seed another", async () => {
+  test("the same seed gives the same result, and another seed a different one", async () => {
     const scenario = { ...small, hours: 2, attack: { ...raid, typed: 0.3, retries: 2 } };
     const [one, same, other] = await Promise.all([1, 1, 2].map((seed) => simulate({}, scenario, { seed })));
     expect(same).toEqual(one);
     expect(other!.honest).not.toEqual(one!.honest);
   });
 
-  test("without rules every message gets out, and 60 to 85 % of the visits end verified", async () => {
+  test("without rules every message is sent, and 60 to 85 % of the visits end verified", async () => {
     const { honest, attack, faults } = await simulate({ policy: everythingGoes }, { ...small, attack: raid });
     expect(honest).toMatchObject({ refused: 0, refusedBy: {} });
     expect(honest.visits).toBeGreaterThan(200);
@@ -122,7 +122,7 @@ describe("simulate", () => {
     expect(faults).toBe(0);
   });
 
-  test("who is refused is told by the rule that `explain` names, and a goal that is missed is told", async () => {
+  test("blocked requests are counted by the rule that `explain` names, and missed goals are reported", async () => {
     const limits = { perCustomer: [{ limit: 100, window: 86_400 }] };
     const goal = { refused: 0.01, out: 10 };
     const result = await simulate({ policy: { ...everythingGoes, limits } }, { ...small, attack: raid, goal });
@@ -136,7 +136,7 @@ describe("simulate", () => {
       { what: "faults", limit: 0, value: 0, reached: true },
     ]);
     expect(result.reached).toBe(false);
-    // The cap is full after a quarter of an hour, and a hundred tries are another quarter.
+    // The cap is full after a quarter of an hour, and a hundred tries take another quarter.
     expect(result.secondsToHold).toBeGreaterThan(1_200);
     expect(result.secondsToHold).toBeLessThan(2_400);
   });
@@ -154,14 +154,14 @@ describe("simulate", () => {
     expect(sum(series.attack?.sent)).toBe(attack!.out);
   });
 
-  test("the days of warm-up are played and not counted", async () => {
+  test("the warm-up days are run but not counted", async () => {
     const rule = witness();
     const { honest, series } = await simulate({ policy: everythingGoes, spamRules: [rule] }, { ...small, warmUpDays: 1 });
     expect(rule.attempts.length).toBeGreaterThan(2 * honest.visits);
     expect(series.from - series.start).toBe(12 * 3_600_000);
   });
 
-  test("another customer's attack changes nothing for honest people", async () => {
+  test("another customer's attack changes nothing for legitimate users", async () => {
     const policy = { ...everythingGoes, limits: { perCustomer: [{ limit: 150, window: 86_400 }] } };
     const calm = await simulate({ policy }, { ...small, hours: 4 });
     const hostile = await simulate({ policy }, { ...small, hours: 4, attack: { ...raid, otherCustomer: true } });
@@ -171,7 +171,7 @@ describe("simulate", () => {
     expect(same.honest.refused).toBeGreaterThan(calm.honest.refused);
   });
 
-  test("honest people come from the countries that the options allow, and an attack on others is refused by a fault", async () => {
+  test("legitimate users come from the allowed countries, and an attack on others is rejected with an error", async () => {
     const rule = witness();
     const { attack } = await simulate({ countries: ["FR", "DE"], spamRules: [rule] }, { ...small, hours: 3, attack: raid });
     expect(new Set(rule.attempts.map(({ country_code }) => country_code))).toEqual(new Set(["FR", "DE"]));
@@ -179,7 +179,7 @@ describe("simulate", () => {
     await expect(simulate({ countries: ["UZ"] }, small)).rejects.toThrow("none of the countries");
   });
 
-  test("a store that fails is a fault, told, and misses the goals", async () => {
+  test("a failing store is reported as an error, and misses the goals", async () => {
     let commits = 0;
     const broken = (clock: { now(): number }): Store => {
       const store = memoryStore({ name: "simulate: broken", now: () => clock.now() });
@@ -196,7 +196,7 @@ describe("simulate", () => {
     expect(result.reached).toBe(false);
   });
 
-  test("a store of the caller's stays open, with the same figures; one that it makes is closed", async () => {
+  test("a store passed in stays open and gives the same figures; one made by a function is closed", async () => {
     const closed: string[] = [];
     const storeCalled = (name: string, now: () => number) => {
       const store = memoryStore({ name, now });
@@ -228,18 +228,18 @@ describe("simulate", () => {
     }
   });
 
-  test("progress is told by the hour, up to the end", async () => {
+  test("progress is reported every hour, up to the end", async () => {
     const told: number[] = [];
     await simulate({}, { ...small, hours: 4 }, { onProgress: (done) => told.push(done) });
     expect(told).toEqual([0.25, 0.5, 0.75, 1]);
   });
 });
 
-describe("what happens to people", () => {
+describe("what happens to users", () => {
   const visitsOf = (rule: { readonly attempts: readonly SpamCandidate[] }, country: string) =>
     rule.attempts.filter(({ country_code }) => country_code === country).length;
 
-  test("an advertisement brings many times the people of its country", async () => {
+  test("an advertisement brings many times the usual users of its country", async () => {
     const [calm, rush] = [witness(), witness()];
     await simulate({ policy: everythingGoes, spamRules: [calm] }, { ...small, hours: 2 });
     await simulate({ policy: everythingGoes, spamRules: [rush] }, { ...small, hours: 2, strain: { kind: "rush", country: "FR", factor: 200, hours: 1 } });
@@ -247,7 +247,7 @@ describe("what happens to people", () => {
     expect(visitsOf(rush, "DE")).toBe(visitsOf(calm, "DE"));
   });
 
-  test("a launch brings people of a country that nobody came from", async () => {
+  test("a launch brings users from a new country", async () => {
     const rule = witness();
     const { target } = await simulate(
       { policy: everythingGoes, spamRules: [rule] },
@@ -257,7 +257,7 @@ describe("what happens to people", () => {
     expect(target.visits).toBeGreaterThan(30);
   });
 
-  test("nobody verifies while messages are taken and never arrive, and people ask again", async () => {
+  test("if messages are accepted but never arrive, no one verifies and users ask again", async () => {
     const scenario = { ...small, visitsPerDay: 2_000, hours: 2 };
     const calm = await simulate({ policy: everythingGoes }, scenario);
     const outage = await simulate({ policy: everythingGoes }, { ...scenario, strain: { kind: "outage", hours: 2 } });
@@ -265,13 +265,13 @@ describe("what happens to people", () => {
     expect(outage.honest.messages).toBeGreaterThan(1.5 * calm.honest.messages);
   });
 
-  test("where conversion is low, fewer visits end verified", async () => {
+  test("with low conversion, fewer visits end verified", async () => {
     const calm = await simulate({ policy: everythingGoes }, small);
     const low = await simulate({ policy: everythingGoes }, { ...small, strain: { kind: "low conversion", factor: 0.5 } });
     expect(low.honest.verified / calm.honest.verified).toBeCloseTo(0.5, 1);
   });
 
-  test("a carrier keeps its people behind one address", async () => {
+  test("carrier NAT puts users behind one address", async () => {
     const rule = witness();
     const strain = { kind: "carrier NAT", country: "IN", addresses: 1 } as const;
     await simulate({ policy: everythingGoes, spamRules: [rule] }, { ...small, hours: 4, visitsPerDay: 3_000, strain });
@@ -280,7 +280,7 @@ describe("what happens to people", () => {
     expect(Math.max(...byAddress.values()) / visitsOf(rule, "IN")).toBeGreaterThan(0.3);
   });
 
-  test("classes come from one address within ten minutes", async () => {
+  test("school classes come from one address", async () => {
     const rule = witness();
     await simulate({ policy: everythingGoes, spamRules: [rule] }, { ...small, strain: { kind: "classes", share: 1 } });
     const byAddress = new Map<string, number>();
@@ -292,17 +292,17 @@ describe("what happens to people", () => {
 describe("attacks", () => {
   const numbersOf = (attempts: readonly SpamCandidate[]) => attempts.map(({ phone_number }) => phone_number);
 
-  test("a sequence is one number after the other", async () => {
+  test("a sequence is consecutive numbers", async () => {
     const numbers = numbersOf(await attemptsOf({ numbers: { kind: "sequence", country: "UZ" } })).map(Number);
     expect(numbers).toEqual(numbers.map((_, index) => numbers[0]! + index));
   });
 
-  test("ranges are as many as told", async () => {
+  test("as many ranges are used as given", async () => {
     const numbers = numbersOf(await attemptsOf({ numbers: { kind: "ranges", country: "UZ", ranges: 7 } }));
     expect(new Set(numbers.map((number) => number.slice(0, -4))).size).toBe(7);
   });
 
-  test("one operator is fewer prefixes than the whole country", async () => {
+  test("one operator has fewer prefixes than the whole country", async () => {
     const prefixes = async (kind: "operator" | "country") =>
       new Set(numbersOf(await attemptsOf({ numbers: { kind, country: "UZ" } })).map((number) => number.slice(0, 6))).size;
     const [operator, country] = [await prefixes("operator"), await prefixes("country")];
@@ -310,18 +310,18 @@ describe("attacks", () => {
     expect(country).toBeGreaterThan(operator);
   });
 
-  test("countries are hit at once, or one after the other", async () => {
+  test("countries are attacked all together, or one after another", async () => {
     const codes = (attempts: readonly SpamCandidate[]) => attempts.map(({ country_code }) => country_code);
     expect(new Set(codes(await attemptsOf({ numbers: { kind: "countries", countries: 40 } }))).size).toBeGreaterThan(30);
     const hops = codes(await attemptsOf({ numbers: { kind: "countries", countries: 40, stay: 50 } }));
     expect(hops.filter((code, index) => index > 0 && code !== hops[index - 1])).toHaveLength(3);
   });
 
-  test("one number is one number", async () => {
+  test("one number stays the same", async () => {
     expect(new Set(numbersOf(await attemptsOf({ numbers: { kind: "one", country: "FR" } }))).size).toBe(1);
   });
 
-  test("requests come from networks of the country, of the world, of data centres, or of honest people's operators", async () => {
+  test("requests come from networks of the country, of the world, of data centres, or of one mobile operator", async () => {
     const addresses = async (from: Attack["from"]) =>
       new Set((await attemptsOf({ from }, { strain: { kind: "carrier NAT", country: "FR", addresses: 2 } })).map(({ ip }) => ip));
     expect((await addresses("country")).size).toBeGreaterThan(150);
@@ -330,7 +330,7 @@ describe("attacks", () => {
     expect((await addresses({ mobile: "FR" })).size).toBe(2);
   });
 
-  test("codes are typed in the share told, and each message is retried as often as told", async () => {
+  test("codes are entered at the given rate, and each message is retried", async () => {
     const scenario = { ...small, hours: 3, visitsPerDay: 0 };
     const typed = await simulate({ policy: everythingGoes }, { ...scenario, attack: { ...raid, typed: 0.5 } });
     expect(typed.attack!.verified).toBeGreaterThan(70);
@@ -341,12 +341,12 @@ describe("attacks", () => {
     expect(new Set(numbersOf(rule.attempts)).size).toBeLessThan(100);
   });
 
-  test("is_returning_user is claimed where told", async () => {
+  test("is_returning_user is claimed if the attack says so", async () => {
     expect((await attemptsOf({ claimsReturning: true })).every(({ is_returning_user }) => is_returning_user)).toBe(true);
     expect((await attemptsOf({})).some(({ is_returning_user }) => is_returning_user)).toBe(false);
   });
 
-  test("a burst is requests under way at once", async () => {
+  test("a burst sends all requests in parallel", async () => {
     let underWay = 0;
     let most = 0;
     const rule: SpamRule = {
@@ -362,7 +362,7 @@ describe("attacks", () => {
     expect(most).toBe(200);
   });
 
-  test("an attack begins with the counting and keeps its pace", async () => {
+  test("an attack begins when counting begins, and keeps its rate", async () => {
     const { series } = await simulate({ policy: everythingGoes }, { ...small, warmUpDays: 1, hours: 3, attack: raid });
     const first = series.attack!.came.findIndex((count) => count > 0);
     expect(series.start + first * series.step).toBe(series.from);
@@ -371,15 +371,15 @@ describe("attacks", () => {
   });
 });
 
-describe("the stories", () => {
-  test.each(Object.entries(scenarios))("%s plays through on few people", async (_, scenario: Scenario) => {
+describe("the scenarios", () => {
+  test.each(Object.entries(scenarios))("%s runs with few users", async (_, scenario: Scenario) => {
     const attack = scenario.attack && { ...scenario.attack, messages: 100 };
     const result = await simulate({}, { ...scenario, visitsPerDay: 200, warmUpDays: 0, hours: 2, ...(attack !== undefined && { attack }) });
     expect(result).toMatchObject({ scenario: scenario.name, faults: 0 });
     expect(result.attack?.tried ?? 0).toBeGreaterThanOrEqual(attack === undefined || attack.perHour === 200 ? 0 : 100);
   });
 
-  test("names and sentences are each one scenario's", () => {
+  test("have unique names and descriptions", () => {
     const all = Object.values(scenarios);
     expect(new Set(all.map(({ name }) => name)).size).toBe(all.length);
     expect(new Set(all.map(({ about }) => about)).size).toBe(all.length);

@@ -15,7 +15,7 @@ const callback_url = "https://app.example/hook";
 const create = ({ verifier }: TestVerifier, fields: object = {}) => verifier.createAuthentication({ phone_number: number, ...fields });
 
 describe("a verifier for one test", () => {
-  it("takes direct calls that name its customer, or none, and the code that came into the inbox is the right one", async () => {
+  it("accepts direct calls with its customer_uuid or without, and the code in its inbox is the right one", async () => {
     const test = createTestVerifier();
     const { authentication_uuid, status } = await create(test);
     expect(status).toBe("pending");
@@ -25,7 +25,7 @@ describe("a verifier for one test", () => {
     await test.close();
   });
 
-  it("answers /v1 for its API key and customer_uuid, where an authentication of a direct call is known too", async () => {
+  it("serves /v1 for its API key and customer_uuid, with the authentications of direct calls too", async () => {
     const test = createTestVerifier();
     const server = createServer(nodeHandler(test.verifier));
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
@@ -46,7 +46,7 @@ describe("a verifier for one test", () => {
     await test.close();
   });
 
-  it("knows nothing of another's messages, counts and authentications", async () => {
+  it("shares no messages, counts or authentications with another one", async () => {
     const [one, two] = [createTestVerifier(), createTestVerifier()];
     const { authentication_uuid } = await create(one);
     for (let send = 1; send < 5; send++) await create(one);
@@ -57,7 +57,7 @@ describe("a verifier for one test", () => {
     expect([one.apiKey, one.customer_uuid]).not.toEqual([two.apiKey, two.customer_uuid]);
   });
 
-  it("takes every option of createVerifier, and refuses what that refuses", async () => {
+  it("accepts the options of createVerifier, and rejects invalid ones", async () => {
     const key = generateApiKey().key;
     const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
     const test = createTestVerifier({
@@ -73,7 +73,7 @@ describe("a verifier for one test", () => {
     expect(() => createTestVerifier({ countries: ["UK!" as "GB"] })).toThrow(VerifierError);
   });
 
-  it("is one service with another on the same store, made by another copy of the library too, as in Next.js", async () => {
+  it("shares one service with another on the same store, even from another copy of the library, as in Next.js", async () => {
     const make = (create: typeof createTestVerifier) => create({ store: memoryStore({ name: "one service" }), code: "424242", limits: false });
     const one = make(createTestVerifier);
     vi.resetModules();
@@ -87,11 +87,11 @@ describe("a verifier for one test", () => {
     expect(make(createTestVerifier).customer_uuid).not.toBe(one.customer_uuid);
   });
 
-  it.each([null, 5, "redis://"])("whose store is %j is refused", (store) => {
+  it.each([null, 5, "redis://"])("whose store is %j is rejected", (store) => {
     expect(() => createTestVerifier({ store: store as never })).toThrow(expect.objectContaining({ code: "invalid_options" }));
   });
 
-  it("is closed by `await using`, its store with it", async () => {
+  it("is closed by `await using`, together with its store", async () => {
     const store = memoryStore({ name: "closed by await using" });
     const test = createTestVerifier({ store });
     await test[Symbol.asyncDispose]();
@@ -100,7 +100,7 @@ describe("a verifier for one test", () => {
 });
 
 describe("limits", () => {
-  it("are those of production unless they are lifted", async () => {
+  it("are those of production unless they are turned off", async () => {
     const statuses = async (test: TestVerifier) => {
       const all = Array.from({ length: 40 }, (_, at) => create(test, { phone_number: at < 10 ? number : `+336120000${at}`, ip: "192.0.2.1" }));
       return new Set((await Promise.all(all)).map(({ status }) => status));
@@ -109,7 +109,7 @@ describe("limits", () => {
     expect(await statuses(createTestVerifier({ limits: false }))).toEqual(new Set(["pending"]));
   });
 
-  it("that the policy sets hold though the others are lifted", async () => {
+  it("set in the policy apply even if the others are turned off", async () => {
     const test = createTestVerifier({ limits: false, policy: { limits: { perDevice: [{ limit: 1, window: 60 }] } } });
     const statuses = [await create(test, { device_id: "one" }), await create(test, { device_id: "one" })].map(({ status }) => status);
     expect(statuses).toEqual(["pending", "rate_limited"]);
@@ -117,7 +117,7 @@ describe("limits", () => {
 });
 
 describe("the inbox", () => {
-  it("tells the newest message, of all or to a number however it is spelled, and forgets them", async () => {
+  it("returns the newest message, overall or to a number in any spelling, until it is cleared", async () => {
     const { inbox, ...test } = createTestVerifier();
     expect(inbox.lastMessage()).toBeUndefined();
     await create({ inbox, ...test });
@@ -131,14 +131,14 @@ describe("the inbox", () => {
     expect(inbox.lastMessage(number)).toBeUndefined();
   });
 
-  it("says which numbers have messages where one is asked for that has none", async () => {
+  it("reports which numbers have messages if the requested one has none", async () => {
     const test = createTestVerifier();
     expect(() => test.inbox.codeFor(number)).toThrow(`no message went to ${number}; no message went to anyone. Did the create return pending?`);
     await create(test);
     expect(() => test.inbox.codeFor("+447400123456")).toThrow(`no message went to +447400123456; there are messages to ${number}`);
   });
 
-  it("holds what another sender takes, through a router too, and not what it rejects", async () => {
+  it("contains what another sender accepts, through a router too, but not what it rejects", async () => {
     const taking = createTestVerifier({ sender: router({ routes: [{ name: "one", sender: inboxSender() }] }) });
     await create(taking);
     expect(taking.inbox.messages).toHaveLength(1);
@@ -153,7 +153,7 @@ describe("the inbox", () => {
 });
 
 describe("fixed codes", () => {
-  it("one for all messages, which are sent all the same, on retries too", async () => {
+  it("one for all messages, which are still sent, and for retries", async () => {
     const test = createTestVerifier({ code: "424242" });
     const { authentication_uuid } = await create(test);
     test.clock.advance(30_000);
@@ -162,7 +162,7 @@ describe("fixed codes", () => {
     expect((await test.verifier.check({ authentication_uuid, check_code: "424242" })).status).toBe("valid");
   });
 
-  it("by number; others are drawn", async () => {
+  it("one per number; other numbers get random codes", async () => {
     const test = createTestVerifier({ code: { [number]: "0000" } });
     await create(test);
     await create(test, { phone_number: "+447400123456" });
@@ -170,19 +170,19 @@ describe("fixed codes", () => {
     expect(test.inbox.codeFor("+447400123456")).toMatch(/^\d{6}$/);
   });
 
-  it("by number with a trunk prefix, which is no part of it", async () => {
+  it("a number with a trunk prefix is read without it", async () => {
     const test = createTestVerifier({ code: { [number.replace("+33", "+330")]: "0000" } });
     await create(test);
     expect(test.inbox.codeFor(number)).toBe("0000");
   });
 
-  it.each(["123", "12345678901", "12345a", { [number]: "" }])("%j is none", (code) => {
+  it.each(["123", "12345678901", "12345a", { [number]: "" }])("%j is rejected", (code) => {
     expect(() => createTestVerifier({ code })).toThrow("must be a string of 4 to 10 digits");
   });
 });
 
 describe("the clock", () => {
-  it("stands at the system's time until it is moved, and the verifier goes by it", async () => {
+  it("starts at the system's time, stands still until it is moved, and is used by the verifier", async () => {
     const before = Date.now();
     const test = createTestVerifier();
     expect(test.clock.now()).toBeGreaterThanOrEqual(before);
@@ -192,14 +192,14 @@ describe("the clock", () => {
     expect(createTestVerifier({ clock: fixedClock(0) }).clock.now()).toBe(0);
   });
 
-  it("is moved without a word to the log, whatever is under way, a worker of callbacks included", async () => {
+  it("can be moved during any work, with a callback worker too, without warnings in the log", async () => {
     const told = ["warn", "error"].map((level) => vi.spyOn(console, level as "warn").mockImplementation(() => {}));
     const test = createTestVerifier({ callbacks: { worker: true } });
     const { authentication_uuid } = await create(test, { callback_url });
     test.clock.advance(600_001);
     await test.receipt(number, "delivered");
     const checking = test.verifier.check({ authentication_uuid, check_code: "000000" });
-    // The record has not ended yet, so the check finds it, whether the worker has delivered by then or not.
+    // The record has not ended yet, so the check finds it, whether or not the worker has delivered by then.
     test.clock.advance(86_000_000);
     expect((await checking).status).toBe("expired_auth");
     await test.flush();
@@ -212,7 +212,7 @@ describe("the clock", () => {
 });
 
 describe('a clock that is "running"', () => {
-  it("goes on with the system's time: the first cool-down ends by itself", async () => {
+  it("follows the system's time: the first cool-down ends on its own", async () => {
     const test = createTestVerifier({ clock: "running", policy: { retryCooldowns: [1, 1, 1, 1] } });
     const { authentication_uuid } = await create(test);
     expect((await test.verifier.retry({ authentication_uuid })).status).toBe("denied");
@@ -220,7 +220,7 @@ describe('a clock that is "running"', () => {
     await test.close();
   });
 
-  it("is moved on beside, and back", async () => {
+  it("can also be advanced and set back", async () => {
     const test = createTestVerifier({ clock: "running" });
     const { authentication_uuid } = await create(test);
     test.clock.advance(600_000);
@@ -234,7 +234,7 @@ describe('a clock that is "running"', () => {
   it.each([
     [0.5, 0],
     [30, 30_000],
-  ])("gives up a sender that hangs after %i s, where it is moved on by %i ms", async (sendTimeout, ahead) => {
+  ])("gives up after %i s on a sender that hangs, if it is advanced by %i ms", async (sendTimeout, ahead) => {
     const asked = vi.fn(() => new Promise<never>(() => {}));
     const test = createTestVerifier({ sender: { send: asked }, sendTimeout, clock: "running", logger: { info() {}, warn() {}, error() {} } });
     const creating = create(test);
@@ -246,7 +246,7 @@ describe('a clock that is "running"', () => {
 });
 
 describe("receipts and callbacks", () => {
-  it("a receipt by number or message goes the way of real ones, and its callback comes in order, its signature verified", async () => {
+  it("a receipt by number or message is treated like a real one, and its signed callbacks arrive in order", async () => {
     const test = createTestVerifier();
     const { authentication_uuid } = await create(test, { callback_url });
     await test.receipt(number, "in_transit");
@@ -260,11 +260,11 @@ describe("receipts and callbacks", () => {
     expect(last?.headers["webhook-signature"]).toMatch(/^v1,/);
   });
 
-  it("a receipt of nobody's message is refused", async () => {
+  it("a receipt without a message is rejected", async () => {
     await expect(createTestVerifier().receipt(number, "delivered")).rejects.toThrow("no message went to");
   });
 
-  it("a status that there is none of is refused, and nothing changes", async () => {
+  it("an unknown receipt status is rejected, and changes nothing", async () => {
     const test = createTestVerifier();
     await create(test, { callback_url });
     await expect(test.receipt(number, "lost" as "unknown")).rejects.toThrow("a receipt reports one of submitted, in_transit, delivered");
@@ -273,7 +273,7 @@ describe("receipts and callbacks", () => {
     expect(test.callbacks.map(({ event }) => event.data.status)).toEqual(["submitted"]);
   });
 
-  it("a receiver that fails is tried again as time goes by", async () => {
+  it("a failed callback is retried once the clock has moved", async () => {
     let status = 503;
     const warn = vi.fn();
     const test = createTestVerifier({ callbacks: { sender: { post: async () => ({ status }) } }, logger: { info() {}, warn, error: warn } });
@@ -287,7 +287,7 @@ describe("receipts and callbacks", () => {
     expect(warn).toHaveBeenCalledTimes(1);
   });
 
-  it("postCallbacks posts them too", async () => {
+  it("postCallbacks also posts them", async () => {
     const hook = await receiver();
     const test = createTestVerifier({ postCallbacks: true, callbacks: { allowOrigins: [hook.origin] } });
     await create(test, { callback_url: `${hook.origin}/hook` });
@@ -298,7 +298,7 @@ describe("receipts and callbacks", () => {
     await hook.close();
   });
 
-  it("flush waits for what goes on beside the answers, but not for what waits for the clock", async () => {
+  it("flush waits for work after responses, but not for timers of the clock", async () => {
     const works: Promise<unknown>[] = [];
     const store = memoryStore();
     const test = createTestVerifier({ store, callbacks: { waitUntil: (work) => void works.push(work) }, logger: { info() {}, warn() {}, error() {} } });
