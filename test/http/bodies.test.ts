@@ -7,7 +7,7 @@ for (const mounting of mountings.filter(({ direct }) => !direct)) {
     const service = createService();
     return { host: await mounting.start([service.verifier, service.verifier.receipts]), service };
   });
-  // Carriers sign the bytes: no parser may come before.
+  // Carriers sign the bytes: no parser may read them first.
   if (!mounting.readsFirst)
     bodySuite(mounting, "/receipts", async () => {
       const service = createService();

@@ -4,7 +4,7 @@ import type { Host } from "./hosts.js";
 import { type Service, until } from "./service.js";
 import type { Traits } from "./wire.js";
 
-/** Bodies that do not come as they should, over one way of mounting, to `/v1` or `/receipts`. */
+/** Slow, endless and aborted bodies sent to `/v1` or `/receipts`, over one way of mounting. */
 export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () => Promise<{ host: Host; service: Service }>): void {
   describe(`${traits.name}: bodies to ${root}`, () => {
     let host: Host;
@@ -18,16 +18,19 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
     const target = () => host.port as number;
     const requestOf = (method: string, path: string, ...lines: string[]) =>
       [`${method} ${host.prefix}${path} HTTP/1.1`, "Host: localhost", ...lines, "", ""].join("\r\n");
-    /** The head of a request whose body is read: on `/v1` with a key, on `/receipts` without. */
+    /** The head of a request whose body is read: with a key on `/v1`, without one on `/receipts`. */
     const head = (...lines: string[]) =>
       root === "/v1"
         ? requestOf("POST", "/v1/authentication", `x-api-key: ${service.customer.key}`, "Content-Type: application/json", ...lines)
         : requestOf("POST", "/receipts/twilio", "Content-Type: application/x-www-form-urlencoded", ...lines);
-    /** The head of a request that is refused without a look at its body. */
+    /** The head of a request that is rejected without reading its body. */
     const refusedHead = (...lines: string[]) => requestOf("POST", `${root}/none`, ...lines);
     const waiting = (count: number, ms: number) => until(async () => (await service.waits()).filter((wait) => wait === ms).length === count);
     const ownError = (code: string) => ({ code, message: expect.any(String), doc_url: expect.any(String) });
-    /** Five seconds after the answer by the clock, or whenever the platform does that. */
+    /**
+     * Expects the connections to be closed five seconds after the response by the clock, or whenever the platform does
+     * that.
+     */
     const closes = async (...lines: Line[]) => {
       if (!traits.fetch) {
         await waiting(lines.length, 5_000);
@@ -35,7 +38,7 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
       }
       await Promise.all(lines.map((line) => line.closed()));
     };
-    /** How much the server has read once it reads no more: both ends live in this process. */
+    /** How much the server has read once it stops reading: both ends are in this process. */
     const readWhenStill = async (read: () => number) => {
       let before = -1;
       for (let turns = 0; turns < 100; turns++) {
@@ -46,21 +49,21 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
       return before;
     };
 
-    test("a client that goes away in the middle of a body is no error: nothing is logged", async () => {
+    test("a client that disconnects during a body is not an error: nothing is logged", async () => {
       const before = { logged: [...(await service.logged())], answers: (await service.answers()).length };
       for (const size of ["Content-Length: 500", "Transfer-Encoding: chunked"]) {
         const start = size.startsWith("C") ? '{"customer_uuid":' : '5\r\n{"cus\r\n';
         for (let count = 0; count < 5; count++) await exchange(target(), head("Expect: 100-continue", size) + start, () => true);
       }
-      // A host that reads first may never ask us.
+      // A host that reads bodies first may never call us.
       if (!traits.readsFirst) await until(async () => (await service.answers()).length === before.answers + 10);
       await host.send({ method: "GET", path: `${host.prefix}${root}/none` });
       expect(await service.logged()).toEqual(before.logged);
     });
 
-    // What a parser of the host reads before us takes as long as the host allows.
+    // A body that the host's parser reads before us may take as long as the host allows.
     if (!traits.readsFirst) {
-      test("twenty uploads that drip: 408 after ten seconds, and the connections are closed", async () => {
+      test("twenty uploads that trickle in get 408 after ten seconds, and their connections are closed", async () => {
         const logged = [...(await service.logged())];
         const lines = Array.from({ length: 20 }, () => dial(target(), `${head("Content-Length: 500")}{`));
         await waiting(20, 10_000);
@@ -86,22 +89,22 @@ export function bodySuite(traits: Traits, root: "/v1" | "/receipts", start: () =
         if (traits.next) expect(left()).toBeGreaterThan(0);
       };
 
-      test("after a 413 an endless chunked body is read no further, and the connection is closed", async () => {
+      test("after a 413 an endless chunked body is no longer read, and the connection is closed", async () => {
         await endless(413, "payload_too_large", head("Transfer-Encoding: chunked"));
       });
 
-      test("after a 404, which looks at no body, neither", async () => {
+      test("after a 404, given without reading the body, an endless one is not read, and the connection is closed", async () => {
         await endless(404, "not_found", refusedHead("Transfer-Encoding: chunked"));
       });
 
-      test("nor may a body drip on after its answer", async () => {
+      test("a body that trickles in after the response does not keep its connection open", async () => {
         const lines = Array.from({ length: 20 }, () => dial(target(), `${refusedHead("Content-Length: 500")}{`));
         for (const line of lines) expect(await line.answer()).toEqual({ status: 404, body: ownError("not_found") });
         await closes(...lines);
       });
 
       if (!traits.fetch)
-        test("what is left of a body and comes in time is let past, and the connection serves on", async () => {
+        test("the rest of a body that arrives in time is skipped, and the connection serves more requests", async () => {
           const line = dial(target(), `${refusedHead("Content-Length: 20")}0123456789`);
           expect((await line.answer()).status).toBe(404);
           await waiting(1, 5_000);

@@ -1,10 +1,10 @@
 import { type IncomingHttpHeaders, request } from "node:http";
 import { connect } from "node:net";
 
-/** One call. A body that is a list goes out chunked, one piece after the other; any other has a content-length. */
+/** One request. A body that is a list is sent chunked, one piece after the other; any other has a content-length. */
 export interface Call {
   readonly method: string;
-  /** Sent as it is. */
+  /** Sent unchanged. */
   readonly path: string;
   readonly headers?: Readonly<Record<string, string | readonly string[]>>;
   readonly body?: string | Uint8Array | readonly (string | Uint8Array)[];
@@ -16,7 +16,9 @@ export interface Answer {
   readonly text: string;
 }
 
-/** Makes a call over a connection of its own. Rejects when no whole answer has come within ten seconds. */
+/**
+ * Sends a request over a new connection. Rejects if the connection is idle for a minute without a complete response.
+ */
 export function send(port: number, call: Call): Promise<Answer> {
   return new Promise((resolve, reject) => {
     let answered = false;
@@ -37,7 +39,7 @@ export function send(port: number, call: Call): Promise<Answer> {
       response.on("end", () => resolve({ status: response.statusCode ?? 0, headers: response.headers, text: Buffer.concat(chunks).toString() }));
     });
     outgoing.on("timeout", () => outgoing.destroy(new Error(`no answer to ${call.method} ${call.path}`)));
-    // A server may answer and close while the body is still on its way.
+    // A server may respond and close while the body is still being sent.
     outgoing.on("error", (error) => answered || reject(error));
     if (Array.isArray(call.body)) {
       outgoing.setHeader("transfer-encoding", "chunked");
@@ -49,7 +51,10 @@ export function send(port: number, call: Call): Promise<Answer> {
   });
 }
 
-/** Sends these bytes and nothing after, and takes what comes back until `enough` says so or the server ends. Rejects after ten seconds. */
+/**
+ * Sends these bytes only, and collects the response until `enough` returns true or the server ends the connection.
+ * Rejects after ten idle seconds.
+ */
 export function exchange(port: number, bytes: string, enough: (received: string) => boolean): Promise<string> {
   return new Promise((resolve, reject) => {
     let received = "";
@@ -71,14 +76,17 @@ export function exchange(port: number, bytes: string, enough: (received: string)
   });
 }
 
-/** A connection that a test writes to as it likes. */
+/** A connection that a test can write to freely. */
 export interface Line {
   write(bytes: string): void;
-  /** Sends chunks of a chunked body for as long as they are taken, 16 MB at most; the function returned tells how many are left. */
+  /**
+   * Sends chunks of a chunked body as long as they are accepted, up to 16 MB; the function returned gives the number
+   * left.
+   */
   pour(): () => number;
-  /** Waits for an answer; rejects when the server ends the connection before. */
+  /** Waits for a response; rejects if the server ends the connection first. */
   answer(): Promise<{ readonly status: number; readonly body: Record<string, unknown> }>;
-  /** Waits until the server ends or resets the connection; rejects after ten seconds in which nothing came and went. */
+  /** Waits until the server ends or resets the connection; rejects after ten idle seconds. */
   closed(): Promise<void>;
   close(): void;
 }
@@ -91,7 +99,7 @@ export function dial(port: number, bytes: string): Line {
   socket.on("data", (chunk) => {
     received += chunk.toString("latin1");
   });
-  // A server may reset it: that it is gone is what is waited for.
+  // A server may reset the connection, which is an end too.
   socket.on("error", () => undefined);
   socket.setTimeout(10_000, () => socket.destroy(new Error(`nothing more came after ${JSON.stringify(received)}`)));
   const ended = new Promise<void>((resolve) => void socket.once("end", resolve).once("close", resolve));
@@ -129,7 +137,7 @@ export function dial(port: number, bytes: string): Line {
   };
 }
 
-/** Whether a whole answer is there, with a content-length or chunked. */
+/** Whether a complete response has arrived, with a content-length or chunked. */
 export function isWhole(received: string): boolean {
   const end = received.indexOf("\r\n\r\n");
   if (/^transfer-encoding: chunked\r$/im.test(received)) return received.endsWith("\r\n0\r\n\r\n");

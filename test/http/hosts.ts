@@ -13,13 +13,13 @@ import type { Mountable } from "../../adapters/http/mounted.js";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { type Answer, type Call, send } from "./client.js";
 
-/** A running app of some framework with the handlers mounted. */
+/** A running app of a framework with the handlers mounted. */
 export interface Host {
-  /** What stands before `/v1`. */
+  /** The path before `/v1`. */
   readonly prefix: string;
-  /** Absent where there is no socket. */
+  /** Absent if there is no socket. */
   readonly port?: number;
-  /** Bytes that its sockets have read; absent where it is another process. */
+  /** Bytes that its sockets have read; absent if it is another process. */
   read?(): number;
   send(call: Call): Promise<Answer>;
   close(): Promise<void>;
@@ -28,15 +28,15 @@ export interface Host {
 /** A way of mounting a handler, or several. */
 export interface Mounting {
   readonly name: string;
-  /** The host reads bodies before us, so that an answer may have to wait for them. */
+  /** The host reads bodies before us, so a response may have to wait for them. */
   readonly readsFirst?: true;
-  /** The host turns bodies into text or values by rules of its own: charsets are its business, and so are bytes that are none. */
+  /** The host turns bodies into text or values by its own rules, which decide on charsets and invalid bytes. */
   readonly decodes?: true;
-  /** The host leaves values and no bytes of what it parses: nothing to hold a carrier's signature against. */
+  /** The host keeps only the values of what it parses, not the bytes, so a carrier's signature cannot be checked. */
   readonly keepsNoBytes?: true;
-  /** Content encodings that the host's parser takes off. */
+  /** Content encodings that the host's parser decodes. */
   readonly unpacks?: readonly string[];
-  /** Connections are the platform's, which closes them by rules of its own. */
+  /** Connections belong to the platform, which closes them by its own rules. */
   readonly fetch?: true;
   /** There is no socket. */
   readonly direct?: true;
@@ -69,7 +69,7 @@ function close(server: Server): Promise<void> {
   });
 }
 
-/** Both versions are used through the types of 5: what is used here is alike. */
+/** Both versions are used with the types of 5, which fit for what is used here. */
 type Express = typeof express;
 
 function expressMountings(version: string, make: Express, unpacks: readonly string[]): Mounting[] {
@@ -249,7 +249,7 @@ async function sendDirectly(handler: (request: Request) => Promise<Response>, ca
   for (const [name, values] of Object.entries(call.headers ?? {})) for (const value of [values].flat()) headers.append(name, value);
   const body = Array.isArray(call.body) ? streamOf(call.body) : (call.body as string | undefined);
   if (body !== undefined && !(body instanceof ReadableStream)) headers.set("content-length", String(Buffer.byteLength(body)));
-  // A string as the body would bring a content type along; bytes do not.
+  // A string as the body would set a content type; bytes do not.
   const init = body === undefined ? {} : { body: typeof body === "string" ? Buffer.from(body) : body, duplex: "half" };
   const response = await handler(new Request(`http://localhost${call.path}`, { method: call.method, headers, ...init } as RequestInit));
   return { status: response.status, headers: Object.fromEntries(response.headers), text: await response.text() };
@@ -338,7 +338,7 @@ const nodeMountings: Mounting[] = [
   },
 ];
 
-/** Every framework in every awkward variant (docs/contract.md#http-shape); Next.js is a process of its own. */
+/** Every framework in every awkward variant (docs/contract.md#http-shape); Next.js runs in a separate process. */
 export const mountings: readonly Mounting[] = [
   ...nodeMountings,
   ...expressMountings("Express 5", express, ["gzip", "deflate", "br", "zstd"]),
@@ -350,8 +350,8 @@ export const mountings: readonly Mounting[] = [
 
 const plain = ["node:http", "Express 5 bare", "Express 4 bare", "Fastify 5 bare", "fetch, called directly", "Hono app.all"];
 
-/** Each framework at its simplest. */
+/** Each framework in its simplest form. */
 export const plainMountings = plain.map((plainName) => mountings.find(({ name }) => name === plainName) as Mounting);
 
-/** The awkward variants alone. */
+/** Only the awkward variants. */
 export const awkwardMountings = mountings.filter((mounting) => !plainMountings.includes(mounting));

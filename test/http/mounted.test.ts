@@ -15,7 +15,7 @@ import { createService, inner, outer } from "./service.js";
 type Mount = (given: never) => unknown;
 const mounts: Record<string, Mount> = { expressHandlers, fastifyPlugin, nodeHandler, fetchHandler, nextHandlers };
 
-describe("what is no handler is refused when it is mounted", () => {
+describe("anything that is not a handler is rejected when it is mounted", () => {
   const { verifier } = createService();
   test.each(Object.entries(mounts))("%s", (name, mount) => {
     const faultOf = (given: unknown) => {
@@ -48,14 +48,14 @@ describe("what is no handler is refused when it is mounted", () => {
   });
 });
 
-test("a verifier's type shows an app none of what adapters need of it: that is in `http`", () => {
+test("the type of a verifier exposes nothing that only adapters need: that is in `http`", () => {
   expectTypeOf<keyof Verifier & keyof HttpHandler>().toEqualTypeOf<never>();
   const { verifier } = createService();
   expect(Object.keys(verifier)).toEqual(expect.arrayContaining(Object.keys(verifier.http)));
 });
 
-describe("what mounts, itself given to the framework in place of what it answers", () => {
-  test("app.use(expressHandlers): every request is answered with the error, which says so", async () => {
+describe("a mounting function passed to the framework without being called", () => {
+  test("app.use(expressHandlers): every request gets an error that explains this", async () => {
     const app = express();
     app.use(expressHandlers as never);
     const errors: string[] = [];
@@ -69,14 +69,14 @@ describe("what mounts, itself given to the framework in place of what it answers
     expect(errors).toEqual([expect.stringMatching(/app\.use\(expressHandlers\(verifier\)\).* is a request: is the function mounted without being called\?/)]);
   });
 
-  test("fastifyPlugin(verifier, { prefix }): the options are those of app.register", () => {
+  test("fastifyPlugin(verifier, { prefix }): the error shows that options belong to app.register", () => {
     const { verifier } = createService();
     expect(() => (fastifyPlugin as (...given: unknown[]) => unknown)(verifier, { prefix: "/api" })).toThrow(
       'fastifyPlugin takes no options: app.register(fastifyPlugin(verifier), { prefix: "/api" })',
     );
   });
 
-  test("app.register(fastifyPlugin): Fastify lets the error end the process", () => {
+  test("app.register(fastifyPlugin): throws an error that explains this", () => {
     expect(() => fastifyPlugin(fastify() as never)).toThrow(
       /app\.register\(fastifyPlugin\(verifier\)\).* is an app: is the function mounted without being called\?/,
     );
@@ -86,7 +86,7 @@ describe("what mounts, itself given to the framework in place of what it answers
     ["serve({ fetch: fetchHandler })", new Request("http://localhost/")],
     ['Hono, app.all("/v1/*", fetchHandler)', { req: { raw: new Request("http://localhost/") } }],
     ["SvelteKit, export const POST = fetchHandler", { request: new Request("http://localhost/"), url: new URL("http://localhost/") }],
-  ])("%s: the error says so", (_, given) => {
+  ])("%s: the error explains this", (_, given) => {
     expect(() => fetchHandler(given as never)).toThrow(/is a request: is the function mounted without being called\?/);
   });
 });
@@ -96,7 +96,7 @@ test.each([
   ["an event of SvelteKit's", { request: new Request("http://localhost/v1/check"), url: new URL("http://localhost/v1/check") }],
   ["a request of Node's", { url: "/v1/check", headers: {} }],
   ["nothing", undefined],
-])("fetchHandler(verifier), called with %s, says what it takes", (_, given) => {
+])("fetchHandler(verifier), called with %s, reports what it accepts", (_, given) => {
   expect(() => fetchHandler(createService().verifier)(given as never)).toThrow(
     /takes a Request, .*\(c\) => handler\(c\.req\.raw\) in Hono, \(\{ request \}\) => handler\(request\) in SvelteKit$/,
   );
@@ -115,12 +115,12 @@ test.each<[string, Mount, object | string | null, RegExp]>([
   ["nextHandlers", nextHandlers as Mount, null, /its options must be an object/],
   ["expressHandlers", expressHandlers as Mount, { basePath: "/api" }, /option basePath is not an option\. .*app\.use\("\/api", expressHandlers\(verifier\)\)/],
   ["expressHandlers", expressHandlers as Mount, { unknownRoutes: "nxt" }, /option unknownRoutes must be "answer" or "next"/],
-])("%s(verifier, …) refuses what is no option of it: %#", (_, mount, options, words) => {
+])("%s(verifier, …) rejects invalid options: %#", (_, mount, options, words) => {
   expect(() => (mount as unknown as (given: unknown, options: unknown) => unknown)(createService().verifier, options)).toThrow(words);
 });
 
-describe("several behind one mount", () => {
-  test.each(mountings)("$name: each answers its own paths, and what is nobody's is told once", async ({ start }) => {
+describe("several handlers in one mount", () => {
+  test.each(mountings)("$name: each serves its own paths, and an unknown path gets one response", async ({ start }) => {
     const { verifier, ...service } = createService();
     const host = await start([verifier, verifier.receipts, verifier.metricsHandler]);
     const answer = async (path: string) => {
@@ -134,7 +134,7 @@ describe("several behind one mount", () => {
   });
 });
 
-describe("where the roots of two handlers nest, the longest that matches wins", () => {
+describe("if the roots of two handlers nest, the longest that matches wins", () => {
   const orders = { "the outer first": [outer, inner], "the inner first": [inner, outer] };
   const cases = mountings.flatMap((mounting) => Object.entries(orders).map(([order, wires]) => ({ ...mounting, order, wires })));
   test.each(cases)("$name, $order", async ({ start, wires }) => {
@@ -157,7 +157,7 @@ describe("where the roots of two handlers nest, the longest that matches wins", 
     await host.close();
   });
 
-  test("under a prefix that the handler is not mounted under, the longest root in the path is asked", async () => {
+  test("under a prefix without basePath, the handler with the longest root in the path responds", async () => {
     for (const wires of Object.values(orders)) {
       const handler = fetchHandler([createService().verifier, ...wires]);
       const by = async (path: string) => ((await (await handler(new Request(`http://localhost${path}`))).json()) as { by?: string }).by;
@@ -170,7 +170,7 @@ describe("where the roots of two handlers nest, the longest that matches wins", 
     ["/api/v2/Services", 'say "/api"'],
     ["/api/v2/Attempts", 'say "/api"'],
     ["/api/v2", 'say "/api"'],
-  ])("a prefix of %s, which holds one of the roots already, is a fault that says the fix", (basePath, fix) => {
+  ])("a prefix of %s, which already contains a root, is an error with the fix", (basePath, fix) => {
     for (const wires of Object.values(orders))
       for (const mount of [nodeHandler, fetchHandler, nextHandlers]) expect(() => mount(wires, { basePath })).toThrow(fix);
   });

@@ -20,7 +20,7 @@ import { exchange, send } from "./client.js";
 import { type Host, listen } from "./hosts.js";
 import { createService, inner, outer, until } from "./service.js";
 
-/** How each adapter lives with the host around it; the wire itself is held in wire.test.ts and wire-awkward.test.ts. */
+/** How each adapter works together with its host; wire.test.ts and wire-awkward.test.ts test the wire itself. */
 
 const open: Pick<Host, "close">[] = [];
 afterEach(async () => {
@@ -46,7 +46,7 @@ describe.each([
   ["Express 5", express],
   ["Express 4", express4],
 ])("%s", (_version, make) => {
-  test("paths that are not under /v1 go on to the host, with their bodies unread", async () => {
+  test("paths not under /v1 go on to the host, with their bodies unread", async () => {
     const app = make();
     app.use(expressHandlers(createService().verifier));
     app.use(make.json());
@@ -57,7 +57,7 @@ describe.each([
     }
   });
 
-  test("unknown routes under /v1 are answered by us, and go on to the host with unknownRoutes: next", async () => {
+  test("unknown routes under /v1 get 404, or go on to the host with unknownRoutes: next", async () => {
     const { verifier } = createService();
     const hosts = [];
     for (const unknownRoutes of [undefined, "answer", "next"] as const) {
@@ -74,7 +74,7 @@ describe.each([
     expect((await hosts[2]?.send({ method: "GET", path: "/v1/check" }))?.status).toBe(405);
   });
 
-  test("a fault of the host's parser: on our paths in our shape, 404, 405 and 403 first; elsewhere, and under unknownRoutes: next, the host's", async () => {
+  test("an error of the host's parser gets our response on our paths, after 404, 405 and 403; the host handles it elsewhere, and unknown routes with unknownRoutes: next", async () => {
     const service = createService();
     const app = make();
     app.use(make.json({ limit: 100 }));
@@ -99,7 +99,7 @@ describe.each([
     expect(await bad("/own", keyed)).toEqual({ status: 400, body: { host: true } });
   });
 
-  test("errors that are no body parser's go on to the host, on our paths too", async () => {
+  test("errors not from a body parser go on to the host, on our paths too", async () => {
     const app = make();
     app.use((_request, _response, next) => next(Object.assign(new Error("no"), { status: 401 })));
     app.use(expressHandlers(createService().verifier));
@@ -111,7 +111,7 @@ describe.each([
     expect(await host.send({ method: "POST", path: "/v1/check" })).toMatchObject({ status: 401, text: '{"host":"no"}' });
   });
 
-  test("after middleware that consumed the stream and left nothing: 500, and a warning that names the fix", async () => {
+  test("middleware that consumed the stream without setting a body gives 500, and a warning with the fix", async () => {
     const service = createService();
     const app = make();
     app.use((request, _response, next) => void request.resume().on("end", next));
@@ -128,7 +128,7 @@ describe.each([
     expect((await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: lookup })).status).toBe(200);
   });
 
-  test("a parser that finds the stream read by someone else: 500 and the warning", async () => {
+  test("a parser that finds the stream already read gives 500 and the warning", async () => {
     const service = createService();
     const app = make();
     app.use((request, _response, next) => void request.resume().on("end", next));
@@ -139,7 +139,7 @@ describe.each([
     expect((await service.logged()).join()).toMatch(/Mount the verifier before/);
   });
 
-  test("req.body set without reading is not believed: only the stream tells", async () => {
+  test("req.body set without reading the stream is ignored", async () => {
     const service = createService();
     const app = make();
     app.use((request, _response, next) => {
@@ -151,7 +151,7 @@ describe.each([
     expect(JSON.parse((await host.send(createCall(service))).text)).toMatchObject({ status: "pending" });
   });
 
-  test("headers of the host are kept, and an answer that the host has given is left alone", async () => {
+  test("the host's headers are preserved, and a response that the host has sent is left unchanged", async () => {
     const service = createService();
     const errors: unknown[] = [];
     const app = make();
@@ -170,7 +170,7 @@ describe.each([
 });
 
 describe("Fastify 5", () => {
-  test("the host's own parsers, coercion, limits and error handler are untouched by the plugin, and the plugin by them", async () => {
+  test("the plugin and the host's own parsers, coercion, limits and error handler do not affect each other", async () => {
     const service = createService();
     const app = fastify({ ajv: { customOptions: { coerceTypes: true } }, bodyLimit: 50 });
     open.push(app);
@@ -188,7 +188,7 @@ describe("Fastify 5", () => {
     expect((await send(port, createCall(service))).status).toBe(200);
   });
 
-  test("what a hook of the host throws on our paths goes to the host's error handler, and hooks can answer", async () => {
+  test("an error in the host's hook on our paths goes to the host's error handler, and hooks can respond", async () => {
     const app = fastify();
     open.push(app);
     app.setErrorHandler(async (error: Error, _request, reply) => reply.code(401).send({ host: error.message }));
@@ -223,7 +223,7 @@ describe("Fastify 5", () => {
     expect(answer.headers).toMatchObject({ "x-seen": "yes", "content-type": "application/json", "content-length": String(answer.text.length) });
   });
 
-  test("after a hook that consumed the stream and left nothing: 500, and a warning that names the fix", async () => {
+  test("a hook that consumed the stream without setting a body gives 500, and a warning with the fix", async () => {
     const service = createService();
     const app = fastify();
     open.push(app);
@@ -236,7 +236,7 @@ describe("Fastify 5", () => {
     expect((await send(port, { ...createCall(service), headers: json })).status).toBe(403);
   });
 
-  test("a stream that a preParsing hook put in the body's place is what is read", async () => {
+  test("a stream that a preParsing hook returns is read instead of the body", async () => {
     const service = createService();
     const app = fastify();
     open.push(app);
@@ -248,7 +248,7 @@ describe("Fastify 5", () => {
     expect(JSON.parse(answer.text)).toMatchObject({ status: "pending" });
   });
 
-  test("of a stream that a hook put in the body's place: one that does not unpack is bad_request, one that fails otherwise is 500 and logged", async () => {
+  test("a stream from a hook that cannot be decompressed is bad_request; one that fails otherwise is 500 and logged", async () => {
     const service = createService();
     const app = fastify();
     open.push(app);
@@ -270,7 +270,7 @@ describe("Fastify 5", () => {
     expect(await service.logged()).toEqual(["a request failed unexpectedly"]);
   });
 
-  test("/v1 and /receipts exactly are ours, however the router sees slashes and case", async () => {
+  test("exactly /v1 and /receipts are our paths, however the router treats slashes and case", async () => {
     for (const routerOptions of [{}, { ignoreTrailingSlash: true }, { ignoreDuplicateSlashes: true }, { caseSensitive: false }]) {
       const service = createService();
       const app = fastify({ routerOptions });
@@ -284,7 +284,7 @@ describe("Fastify 5", () => {
     }
   });
 
-  test("under inject() too", async () => {
+  test("works with inject() too", async () => {
     const service = createService();
     const app = fastify();
     open.push(app);
@@ -301,7 +301,7 @@ describe("fetch", () => {
     return new Request(`http://localhost${path ?? plain}`, { method, headers, body });
   };
 
-  test("a body that was read before is 500, and a warning that names the fix, which works", async () => {
+  test("a body that was already read gives 500, and a warning with a fix that works", async () => {
     const service = createService();
     const handler = fetchHandler(service.verifier);
     const used = request(service);
@@ -311,14 +311,14 @@ describe("fetch", () => {
     expect(await (await handler(new Request(used, { body }))).json()).toMatchObject({ status: "pending" });
   });
 
-  test("a body that someone else is reading is 500 as well", async () => {
+  test("a body that is being read elsewhere gives 500 as well", async () => {
     const service = createService();
     const locked = request(service);
     locked.body?.getReader();
     expect((await fetchHandler(service.verifier)(locked)).status).toBe(500);
   });
 
-  test("Hono: after a middleware that read the body as JSON, with the fix", async () => {
+  test("Hono: middleware that read the body as JSON gives 500, and works with the fix", async () => {
     const service = createService();
     const handler = fetchHandler(service.verifier);
     const app = new Hono();
@@ -332,7 +332,7 @@ describe("fetch", () => {
     expect(await (await app.request(request(service))).json()).toMatchObject({ status: "pending" });
   });
 
-  test("at most the limit and one chunk of a body are read, and 1 MiB of the rest is discarded", async () => {
+  test("of an endless body, at most the limit and one chunk are read, and 1 MiB more is discarded", async () => {
     const service = createService();
     let taken = 0;
     let canceled = false;
@@ -356,7 +356,7 @@ describe("fetch", () => {
     expect(taken).toBeLessThanOrEqual(4 + 1024 / 8 + 2);
   });
 
-  test("a body whose stream breaks is bad_request, and no error of ours", async () => {
+  test("a body whose stream breaks is bad_request, not an error of ours", async () => {
     const service = createService();
     const body = new ReadableStream({ pull: (controller) => controller.error(new Error("reset")) });
     const broken = new Request("http://localhost/v1/check", {
@@ -370,7 +370,7 @@ describe("fetch", () => {
     expect(await service.logged()).toEqual([]);
   });
 
-  test("a 404 says where a route of ours was asked for, and what to mount the handler under", async () => {
+  test("a 404 shows where one of our routes was requested, and where to mount the handler", async () => {
     const { verifier } = createService();
     const both = [verifier, verifier.receipts];
     const messageOf = async (handler: (request: Request) => Promise<Response>, path: string) => {
@@ -396,7 +396,7 @@ describe("fetch", () => {
     expect(await messageOf(plain, "/receipts/none")).toBe("There is no such receipts route.");
   });
 
-  test("basePath and stripped: what is outside is 404", async () => {
+  test("basePath and stripped: paths outside are 404", async () => {
     const service = createService();
     const based = fetchHandler(service.verifier, { basePath: "/api" });
     const stripped = fetchHandler(service.verifier, { stripped: "/v1" });
@@ -409,12 +409,12 @@ describe("fetch", () => {
 });
 
 describe("node", () => {
-  test("a 404 says where a route of ours was asked for", async () => {
+  test("a 404 shows where one of our routes was requested", async () => {
     const host = await start(nodeHandler(createService().verifier));
     expect((await host.send({ method: "POST", path: "/api/v1/check" })).text).toContain('give it { basePath: \\"/api\\" }');
   });
 
-  test("paths outside basePath are 404 in our shape", async () => {
+  test("paths outside basePath get our 404", async () => {
     const service = createService();
     const host = await start(nodeHandler(service.verifier, { basePath: "/api" }));
     expect((await host.send(createCall(service, "/api/v1/authentication"))).status).toBe(200);
@@ -426,7 +426,7 @@ describe("node", () => {
     expect((await host.send({ method: "OPTIONS", path: "*" })).status).toBe(404);
   });
 
-  test("`Upgrade: h2c` never gets here on a server that has an `upgrade` listener", async () => {
+  test("`Upgrade: h2c` never reaches us on a server with an `upgrade` listener", async () => {
     const service = createService();
     const server = createServer(nodeHandler(service.verifier));
     server.on("upgrade", (_request, socket: Socket) => socket.destroy());
@@ -438,7 +438,7 @@ describe("node", () => {
     expect(await service.answers()).toEqual([]);
   });
 
-  test("many requests over one kept connection, refused and answered in turn", async () => {
+  test("many requests over one connection are rejected and accepted in turn", async () => {
     const service = createService();
     const host = await start(nodeHandler(service.verifier));
     const agent = new Agent({ keepAlive: true, maxSockets: 1 });
@@ -458,7 +458,7 @@ describe("node", () => {
     expect(ports.size).toBe(1);
   });
 
-  /** A handler that reads a body, and what became of that. */
+  /** A handler that reads a body, and the outcome. */
   const bodyReader = () => {
     let settle: (outcome: string) => void;
     const outcome = new Promise<string>((resolve) => {
@@ -479,14 +479,14 @@ describe("node", () => {
     return { handler, outcome };
   };
 
-  test("a client that goes away in the middle of a body: the wait for it ends", async () => {
+  test("waiting for a body ends when the client disconnects", async () => {
     const { handler, outcome } = bodyReader();
     const host = await start(nodeHandler(handler));
     await exchange(host.port as number, "POST / HTTP/1.1\r\nHost: localhost\r\nExpect: 100-continue\r\nContent-Length: 500\r\n\r\n{", () => true);
     expect(await outcome).toBe("cut_off");
   });
 
-  test("a body stream that is closed before its end, or was before it is read, is cut off", async () => {
+  test("a body stream that is closed before its end, or before it is read, is cut off", async () => {
     for (const when of ["before", "while"]) {
       const { handler, outcome } = bodyReader();
       const stream = Object.assign(new Readable({ read: () => undefined }), { method: "POST", url: "/v1/check", headers: {} });
@@ -510,7 +510,7 @@ describe("node", () => {
     return session;
   };
 
-  test("node:http2: after a 413 an endless body is read no further, and its stream is closed", async () => {
+  test("node:http2: after a 413 an endless body is no longer read, and its stream is closed", async () => {
     const service = createService();
     const stream = (await http2(service.verifier.http)).request({ ":method": "POST", ":path": "/v1/check", "x-api-key": service.customer.key });
     const chunks: Buffer[] = [];
@@ -530,7 +530,7 @@ describe("node", () => {
     expect(await closed).toBe(0);
   });
 
-  test("node:http2", async () => {
+  test("node:http2: a create works", async () => {
     const service = createService();
     const { headers, body, path } = createCall(service);
     const stream = (await http2(service.verifier.http)).request({ ":method": "POST", ":path": path, ...headers });
@@ -541,7 +541,7 @@ describe("node", () => {
   });
 });
 
-test.each(["api", "/api/", "/", "http://host/api"])("a prefix option of %o is a TypeError that names the option and the fix", (basePath) => {
+test.each(["api", "/api/", "/", "http://host/api"])("an invalid prefix option of %o is a TypeError that names the option and the fix", (basePath) => {
   const { verifier } = createService();
   expect(() => nodeHandler(verifier, { basePath })).toThrow(/basePath must be empty or start with "\/"/);
   expect(() => fetchHandler(verifier, { basePath })).toThrow(TypeError);
@@ -549,7 +549,7 @@ test.each(["api", "/api/", "/", "http://host/api"])("a prefix option of %o is a 
   expect(() => nextHandlers(verifier, { basePath })).toThrow(TypeError);
 });
 
-test.each(["/v1", "/api/v1", "/receipts"])("a prefix of %o, which the paths have themselves, is a fault that says the fix", async (basePath) => {
+test.each(["/v1", "/api/v1", "/receipts"])("a prefix of %o, which the paths already contain, is an error with the fix", async (basePath) => {
   const { verifier } = createService();
   const both = [verifier, verifier.receipts];
   const fault = new RegExp(`^phoneproof: (basePath|prefix) is "${basePath}", but the paths start with .* (leave it out|say "/api")$`);
@@ -576,11 +576,11 @@ describe("next", () => {
     ["/otp/v1/retry", Promise.resolve({ tenant: "a", route: ["v1", "retry"] })],
     ["/api/v1/lookup/x", ["x"]],
     ["/v1/retry", undefined],
-  ])("%s is found where the file stands, %j", async (path, taken) => {
+  ])("%s is found from the position of the file, %j", async (path, taken) => {
     expect((await ask(path, Array.isArray(taken) ? { route: taken } : taken)).status).toBe(path.includes("lookup") ? 403 : 405);
   });
 
-  test("what is asked for twice, or without what was taken, is 404; a basePath that is given stands", async () => {
+  test("a path that repeats the root, or has a prefix without route parameters, is 404; a given basePath takes precedence", async () => {
     expect((await ask("/v1/v1/retry", { route: ["v1", "retry"] })).status).toBe(404);
     expect((await ask("/api/v1/retry")).status).toBe(404);
     expect((await ask("/api/v1/retry", undefined, { basePath: "/api" })).status).toBe(405);
@@ -593,14 +593,14 @@ describe("next", () => {
     ["/v2/Services/a", ["v2", "Services", "a"]],
     ["/otp/v2/Services/a", ["v2", "Services", "a"]],
     ["/otp/v2/Attempts/", ["Attempts"]],
-  ])("a root of several parts: %s is found where the file stands, %j", async (path, route) => {
+  ])("a root of several parts: %s is found from the position of the file, %j", async (path, route) => {
     for (const mounted of [inner, [outer, inner], [inner, outer]]) {
       const answer = await nextHandlers(mounted).POST(new Request(`http://localhost${path}`, { method: "POST" }), { params: { route } });
       expect(await answer.json()).toEqual({ by: "inner", path: path.replace("/otp", "") });
     }
   });
 
-  test("in the edge runtime, which lacks node:crypto, it says so when it is mounted", () => {
+  test("mounting in the edge runtime, which lacks node:crypto, throws an error that explains this", () => {
     vi.stubGlobal("EdgeRuntime", "edge-runtime");
     onTestFinished(() => void vi.unstubAllGlobals());
     expect(() => nextHandlers(createService().verifier)).toThrow(/lacks node:crypto.*export const runtime = "edge"/);

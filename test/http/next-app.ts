@@ -14,7 +14,7 @@ export const fixture = (name: string) => fileURLToPath(new URL(`fixtures/${name}
 const next = createRequire(import.meta.url).resolve("next/dist/bin/next");
 const environment = { ...process.env, NODE_ENV: "production" as const, NEXT_TELEMETRY_DISABLED: "1", CI: "1" };
 
-/** What app/control/route.ts answers. */
+/** The response of app/control/route.ts. */
 interface NextState {
   readonly customer: Caller;
   readonly other: Caller;
@@ -24,7 +24,7 @@ interface NextState {
   readonly waits: number[];
 }
 
-/** Builds an app of fixtures/ for production, its types checked by Next. Rejects with what the build printed. */
+/** Builds an app of fixtures/ for production, with Next's type check. Rejects with the build's output. */
 export async function buildNextApp(name: string): Promise<void> {
   const directory = fixture(name);
   await rm(`${directory}/.next`, { recursive: true, force: true });
@@ -46,7 +46,7 @@ export async function buildNextApp(name: string): Promise<void> {
   if (code !== 0) throw new Error(`next build ended with ${code}:\n${printed()}`);
 }
 
-/** Starts the app of fixtures/next that was built. */
+/** Starts the built app of fixtures/next. */
 export async function startNextApp(): Promise<{ host: Host; service: Service }> {
   const { port, close, exited } = await startNext("next");
   const control = (call: Omit<Call, "path">): Promise<Answer> => send(port, { path: "/control", ...call });
@@ -67,17 +67,17 @@ export async function startNextApp(): Promise<{ host: Host; service: Service }> 
   };
 }
 
-/** An app of fixtures/ that was built and is now served. */
+/** A built app of fixtures/ that is being served. */
 export interface NextProcess {
   readonly port: number;
-  /** What it has printed. */
+  /** Its output so far. */
   printed(): string;
   close(): Promise<void>;
-  /** Throws once it has ended. */
+  /** Throws if the process has ended. */
   exited(): void;
 }
 
-/** Starts an app of fixtures/ that was built, with no variables but these. It may not listen yet. */
+/** Starts a built app of fixtures/ with these environment variables. It may not listen yet. */
 async function startNext(name: string, variables: Readonly<Record<string, string>> = {}): Promise<NextProcess> {
   const port = await freePort();
   const child = spawn(process.execPath, [next, "start", "--hostname", "127.0.0.1", "--port", String(port), "--keepAliveTimeout", "500"], {
@@ -100,7 +100,7 @@ async function startNext(name: string, variables: Readonly<Record<string, string
   };
 }
 
-/** The same, once it listens. */
+/** Starts it, and waits until it listens. */
 export async function serveNext(name: string, variables: Readonly<Record<string, string>>): Promise<NextProcess> {
   const app = await startNext(name, variables);
   await answered(() => send(app.port, { method: "GET", path: "/" }), app.exited);

@@ -3,7 +3,7 @@ import { generateApiKey } from "../../src/access/accounts.js";
 import { type Call, send } from "./client.js";
 import { buildNextApp, type NextProcess, serveNext } from "./next-app.js";
 
-/** An app whose verifier cannot be built at build time, with `trailingSlash: true` and `basePath: "/docs"`. */
+/** An app whose verifier cannot be created at build time, with `trailingSlash: true` and `basePath: "/docs"`. */
 
 const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 const { key } = generateApiKey();
@@ -12,7 +12,7 @@ const configured = { PHONEPROOF_SECRET: generateApiKey().key, PHONEPROOF_API_KEY
 let app: NextProcess;
 afterEach(() => app?.close());
 
-// It rejects where a route fails to import.
+// Rejects if a route fails to import.
 beforeAll(() => buildNextApp("next-lazy"));
 
 const lookup = (path: string): Call => ({
@@ -22,8 +22,8 @@ const lookup = (path: string): Call => ({
 });
 const fault = (code: string) => ({ code, message: expect.any(String), doc_url: expect.any(String) });
 
-describe("Next.js: a verifier that is built at first use", () => {
-  test("was built with no secret set; without one, requests are answered 500, and the log names what is missing", async () => {
+describe("Next.js: a verifier that is created at first use", () => {
+  test("the app builds without a secret; running without one, requests get 500 and the log names what is missing", async () => {
     app = await serveNext("next-lazy", { PRINT_CODES: "yes" });
     const answer = await send(app.port, lookup("/docs/api"));
     expect([answer.status, JSON.parse(answer.text)]).toEqual([500, fault("internal_server_error")]);
@@ -31,13 +31,13 @@ describe("Next.js: a verifier that is built at first use", () => {
     expect(answer.text).not.toContain("secret");
   });
 
-  test("what its options throw is logged too: the console sender in production", async () => {
+  test("errors in its options are logged too: the console sender in production", async () => {
     app = await serveNext("next-lazy", configured);
     expect((await send(app.port, lookup("/docs/api"))).status).toBe(500);
     expect(app.printed()).toMatch(/consoleSender prints codes where anyone who reads the log can use them/);
   });
 
-  test("with `trailingSlash: true` and `basePath`, under app/api/v1 and app/otp, which no option names", async () => {
+  test("works with `trailingSlash: true` and `basePath`, under app/api/v1 and app/otp, without options for the path", async () => {
     app = await serveNext("next-lazy", { ...configured, PRINT_CODES: "yes" });
     for (const path of ["/docs/api", "/docs/otp"]) {
       const answer = await send(app.port, lookup(path));

@@ -19,7 +19,7 @@ wiresSuite("Next.js, all under app/otp", async () => {
   return { host: { ...host, prefix: "/otp" }, service };
 });
 
-describe("Next.js: mounting, and what Next decides before a route is asked", () => {
+describe("Next.js: mounting, and what Next decides before it calls a route", () => {
   let host: Host;
   let service: Service;
   const headers = () => ({ "x-api-key": service.customer.key, "customer-uuid": service.customer.customer_uuid });
@@ -29,7 +29,7 @@ describe("Next.js: mounting, and what Next decides before a route is asked", () 
   });
   afterAll(() => host?.close());
 
-  test("under app/api/v1 with basePath, and GET and POST alone exported", async () => {
+  test("works under app/api/v1 with basePath, with only GET and POST exported", async () => {
     const answer = await host.send({ method: "GET", path: "/api/v1/lookup/+33612345678", headers: headers() });
     expect(answer).toMatchObject({ status: 200, headers: { "content-type": "application/json" } });
     expect(JSON.parse(answer.text)).toMatchObject({ phone_number: "+33612345678" });
@@ -37,25 +37,25 @@ describe("Next.js: mounting, and what Next decides before a route is asked", () 
     expect(await host.send({ method: "PUT", path: "/api/v1/check" })).toMatchObject({ status: 405, text: "" });
   });
 
-  test("both under app/otp, which no option names", async () => {
+  test("both handlers work under app/otp, without options for the path", async () => {
     expect(await host.send({ method: "GET", path: "/otp/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
     expect(await host.send({ method: "POST", path: "/otp/receipts/twilio", body: "a=b" })).toMatchObject({ status: 403 });
     const unknown = await host.send({ method: "GET", path: "/otp/none" });
     expect([unknown.status, JSON.parse(unknown.text)]).toEqual([404, expect.objectContaining({ code: "not_found" })]);
   });
 
-  test("a trailing slash, and `//` in a path, are redirected to the path without them", async () => {
+  test("a path with a trailing slash or `//` is redirected to the path without it", async () => {
     expect(await host.send({ method: "POST", path: "/v1/check/" })).toMatchObject({ status: 308, headers: { location: "/v1/check" } });
     expect(await host.send({ method: "POST", path: "/v1//check" })).toMatchObject({ status: 308, headers: { location: "/v1/check" } });
   });
 
-  test("`/v1` alone is Next's own 404, TRACE its own 500", async () => {
+  test("`/v1` alone gets Next's own 404, and TRACE its own 500", async () => {
     const alone = await host.send({ method: "POST", path: "/v1" });
     expect(alone).toMatchObject({ status: 404, headers: { "content-type": expect.stringContaining("text/html") } });
     expect(await host.send({ method: "TRACE", path: "/v1/check" })).toMatchObject({ status: 500, text: expect.not.stringContaining("node_modules") });
   });
 
-  test("a malformed percent escape gets Next's own error, no stack, and Next stays up", async () => {
+  test("a malformed percent escape gets Next's own error without a stack, and Next stays up", async () => {
     for (const number of ["%", "%zz", "%FF"]) {
       const answer = await host.send({ method: "GET", path: `/v1/lookup/${number}`, headers: headers() });
       expect(answer.status).toBe(500);
@@ -64,7 +64,7 @@ describe("Next.js: mounting, and what Next decides before a route is asked", () 
     expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
   });
 
-  test("413 may be lost on a client that is still sending 5 MB, since Next closes the connection with the answer; nothing is sent and Next stays up", async () => {
+  test("a client still sending 5 MB may miss the 413, since Next closes the connection with it; nothing is sent and Next stays up", async () => {
     const call = { method: "POST", path: "/v1/authentication", headers: headers(), body: Buffer.alloc(5 * 1024 * 1024, "x") };
     const outcome = await host.send(call).then(
       ({ status }) => status,
@@ -75,17 +75,20 @@ describe("Next.js: mounting, and what Next decides before a route is asked", () 
     expect(await host.send({ method: "GET", path: "/v1/lookup/+33612345678", headers: headers() })).toMatchObject({ status: 200 });
   });
 
-  test.each([300_000, 3_000_000])("a body of %i bytes: its 413 closes the connection, or the next request on it is answered (E16)", async (length) => {
-    const head = (size: number) =>
-      `POST /v1/check HTTP/1.1\r\nhost: a\r\nx-api-key: ${service.customer.key}\r\ncontent-type: application/json\r\ncontent-length: ${size}\r\n\r\n`;
-    const closes = /^connection: close\r$/im;
-    const bytes = `${head(length)}${" ".repeat(length)}${head(2)}{}`;
-    const answers = await exchange(host.port as number, bytes, (text) => closes.test(text) || text.includes("HTTP/1.1 400 "));
-    expect(answers).toMatch(/^HTTP\/1\.1 413 /);
-    expect(answers).toMatch(length > 1024 * 1024 ? closes : /HTTP\/1\.1 400 /);
-  });
+  test.each([300_000, 3_000_000])(
+    "a body of %i bytes gets 413; up to 1 MiB the next request on the connection gets a response, above that it is closed",
+    async (length) => {
+      const head = (size: number) =>
+        `POST /v1/check HTTP/1.1\r\nhost: a\r\nx-api-key: ${service.customer.key}\r\ncontent-type: application/json\r\ncontent-length: ${size}\r\n\r\n`;
+      const closes = /^connection: close\r$/im;
+      const bytes = `${head(length)}${" ".repeat(length)}${head(2)}{}`;
+      const answers = await exchange(host.port as number, bytes, (text) => closes.test(text) || text.includes("HTTP/1.1 400 "));
+      expect(answers).toMatch(/^HTTP\/1\.1 413 /);
+      expect(answers).toMatch(length > 1024 * 1024 ? closes : /HTTP\/1\.1 400 /);
+    },
+  );
 
-  test("`Upgrade: h2c` is not answered: Next takes upgrades for itself and closes the connection; nothing is sent and Next stays up", async () => {
+  test("`Upgrade: h2c` gets no response: Next handles upgrades itself and closes the connection; nothing is sent and Next stays up", async () => {
     const body = JSON.stringify({ customer_uuid: service.customer.customer_uuid, phone_number: "+33612345678" });
     const lines = [
       "POST /v1/authentication HTTP/1.1",

@@ -14,25 +14,28 @@ export interface Caller {
   readonly key: string;
 }
 
-/** What a test may see and turn from outside of a verifier that may live in another process. */
+/** What a test can see and control of a verifier, which may be in another process. */
 export interface Service {
   readonly customer: Caller;
   readonly other: Caller;
-  /** Every message that went to the carrier. */
+  /** Every message that the carrier received. */
   sent(): Promise<readonly CodeMessage[]>;
-  /** What the verifier told the operator. */
+  /** The messages that the verifier logged. */
   logged(): Promise<readonly string[]>;
-  /** The status of every request that was answered, whether the answer reached anyone or not. */
+  /** The status of every response, even if the client has disconnected. */
   answers(): Promise<readonly number[]>;
-  /** Milliseconds that the verifier's clock, which stands still, has left for each that waits for it. */
+  /** The verifier's clock stands still: milliseconds left for each of its timers. */
   waits(): Promise<readonly number[]>;
-  /** Moves that clock on. */
+  /** Advances that clock. */
   pass(ms: number): Promise<void>;
-  /** While it is broken, every call of the store rejects. */
+  /** While broken, every store call rejects. */
   breakStore(broken: boolean): Promise<void>;
 }
 
-/** A real verifier on the memory store, with two customers, a carrier that keeps what it is given, and `/receipts/twilio`, whose signatures nobody here can make. */
+/**
+ * A real verifier on the memory store, with two customers, a carrier that records messages, and `/receipts/twilio`,
+ * whose signatures the tests cannot make.
+ */
 export function createService(logger?: Logger): Service & { readonly verifier: Verifier } {
   const customer = caller();
   const other = caller();
@@ -56,7 +59,7 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
     customers: [customer, other].map(({ customer_uuid, key }) => ({ customer_uuid, keys: [key] })),
     receipts: { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken: "nobody's" })] },
     logger: logger ?? { info: log, warn: log, error: log },
-    // Nothing leaves the process, and nothing waits but for what a test is about.
+    // Without a worker, nothing leaves the process, and only what a test is about waits for the clock.
     callbacks: { worker: false },
     clock,
   });
@@ -83,7 +86,7 @@ export function createService(logger?: Logger): Service & { readonly verifier: V
   };
 }
 
-/** Two handlers whose roots nest; each answers with its name and the path that it was asked for. */
+/** Two handlers whose roots nest; each responds with its name and the requested path. */
 export const outer = named("outer", "/v2");
 export const inner = named("inner", "/v2/Services", ["/v2/Attempts"]);
 
@@ -97,7 +100,7 @@ function named(by: string, root: string, roots: readonly string[] = []): HttpHan
   };
 }
 
-/** Waits until something holds that other processes and sockets bring about; gives up after a minute. */
+/** Waits for something that other processes and sockets cause; gives up after a minute. */
 export async function until(holds: () => Promise<boolean>): Promise<void> {
   const end = Date.now() + 60_000;
   while (!(await holds())) {

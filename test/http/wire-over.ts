@@ -3,7 +3,7 @@ import type { Mounting } from "./hosts.js";
 import { createService } from "./service.js";
 import { wireSuite } from "./wire.js";
 
-/** The wire over one way of mounting it, on the memory store. */
+/** The wire over one way of mounting, on the memory store. */
 export function wireOver(mounting: Mounting): void {
   afterEach(() => void vi.restoreAllMocks());
 
@@ -12,7 +12,7 @@ export function wireOver(mounting: Mounting): void {
     return { host: await mounting.start([service.verifier, service.verifier.receipts]), service };
   });
 
-  test(`${mounting.name}: a logger that throws breaks no request`, async () => {
+  test(`${mounting.name}: a logger that throws does not break requests`, async () => {
     const loud = () => {
       throw new Error("no disk");
     };

@@ -5,9 +5,9 @@ import { type Answer, type Call, exchange, isWhole } from "./client.js";
 import type { Host, Mounting } from "./hosts.js";
 import type { Caller, Service } from "./service.js";
 
-/** What is mounted how, and what the framework itself decides before we are asked. */
+/** What is mounted how, and what the framework decides before it calls us. */
 export interface Traits extends Pick<Mounting, "name" | "readsFirst" | "decodes" | "unpacks" | "fetch" | "direct"> {
-  /** Next.js answers some paths before its routes are asked. */
+  /** Next.js responds to some paths without calling its routes. */
   readonly next?: true;
 }
 
@@ -16,7 +16,7 @@ const uuid = /^[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}$/;
 const json = { "content-type": "application/json" };
 const unknownAuthentication = "3f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f";
 
-/** What this Node packs. */
+/** The encodings that this version of Node supports. */
 const encodings: [name: string, pack: (bytes: Buffer) => Buffer][] = [
   ["gzip", gzipSync],
   ["deflate", deflateSync],
@@ -24,7 +24,7 @@ const encodings: [name: string, pack: (bytes: Buffer) => Buffer][] = [
   ...("zstdCompressSync" in zlib ? [["zstd", zlib.zstdCompressSync] as [string, typeof gzipSync]] : []),
 ];
 
-/** Node 22 takes a zstd body that was cut short for whole: it is refused for what then lacks in it. */
+/** Node 22 accepts a truncated zstd body as complete; it is rejected because of the missing data. */
 function passesForWhole(name: string, body: Buffer): boolean {
   if (name !== "zstd" || !("zstdDecompressSync" in zlib)) return false;
   try {
@@ -36,10 +36,10 @@ function passesForWhole(name: string, body: Buffer): boolean {
 }
 
 let drawn = 0;
-/** A French mobile number that no other test has. */
+/** A French mobile number that no other test uses. */
 const freshNumber = () => `+3361${String((++drawn * 1_237_717) % 10_000_000).padStart(7, "0")}`;
 
-/** The wire rules (docs/contract.md#the-wire), and what bad input gets, over one way of mounting. */
+/** The wire (docs/contract.md#the-wire), and responses to bad input, over one way of mounting. */
 export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; service: Service }>): void {
   describe(traits.name, () => {
     let host: Host;
@@ -76,7 +76,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
       expect(answer.text).not.toMatch(/node_modules|\.[jt]s\b|\bat \w+ \(|hunter2|ECONN|SyntaxError|TypeError/);
       return body;
     };
-    /** The call is refused in our shape and nothing is sent. */
+    /** The request gets an error of our form, and nothing is sent. */
     const refused = async (answer: () => Promise<Answer>, status: number, ...codes: string[]) => {
       const before = (await service.sent()).length;
       const body = expectError(await answer(), status, ...codes);
@@ -89,8 +89,8 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
     const check = (id: string, code: string, path = "/v1/check") => post(path, { customer_uuid: me.customer_uuid, authentication_uuid: id, check_code: code });
     const wrong = (code: string) => code.replace(/^./, (digit) => String((Number(digit) + 1) % 10));
 
-    describe("wire rules", () => {
-      test("1, 2, 3: create, retry and check answer exactly 200 with application/json and all of their fields, no more and no less", async () => {
+    describe("the wire", () => {
+      test("create, retry and check return exactly 200 with application/json and exactly their fields", async () => {
         const created = await create();
         expect(Object.keys(created).sort()).toEqual(["authentication_uuid", "created_at", "expires_at", "status"]);
         expect(created.authentication_uuid).toMatch(uuid);
@@ -115,7 +115,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         });
       });
 
-      test("what is known beyond the wire stands in headers, and the bodies stay to the letter", async () => {
+      test("additional facts are in headers, and the bodies stay unchanged", async () => {
         const told = ({ headers }: Answer) => Object.fromEntries(Object.entries(headers).filter(([name]) => name.startsWith("x-phoneproof-")));
         const phone_number = freshNumber();
         const created = await post("/v1/authentication", createBody({ phone_number: phone_number.replace("+33", "+330") }));
@@ -144,7 +144,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         expect(told(refused)).toEqual({ ...over, "x-phoneproof-phone-number": another.phone_number, "x-phoneproof-retry-after": "610" });
       });
 
-      test("1: never 429 for a domain outcome: the 5th wrong code answers `invalid`, later ones `rate_limited`", async () => {
+      test("a domain outcome is never 429: the 5th wrong code returns `invalid`, later ones `rate_limited`", async () => {
         const { authentication_uuid: id } = await create();
         const code = await codeFor(id);
         const statuses = [];
@@ -153,11 +153,11 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         expect(handled(await check(id, code)).status).toBe("rate_limited");
       });
 
-      test("4: lookup answers phone_number, country_code, line_type always, and the rest only when known; never null", async () => {
+      test("lookup returns phone_number, country_code and line_type without the fields that are not known", async () => {
         expect(handled(await lookup("+33612345678"))).toEqual({ phone_number: "+33612345678", country_code: "FR", line_type: "Mobile" });
       });
 
-      test("5: invalid_auth_uuid for an unknown and for another customer's authentication, which are indistinguishable", async () => {
+      test("invalid_auth_uuid for an unknown and for another customer's authentication, which are indistinguishable", async () => {
         const { authentication_uuid: id } = await create();
         const code = await codeFor(id);
         const { other } = service;
@@ -172,7 +172,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         expect(handled(await check(id, code)).status).toBe("valid");
       });
 
-      test("5: account_invalid when customer_uuid is not the key's customer; bad_request when it is missing", async () => {
+      test("account_invalid if customer_uuid is not the key's customer; bad_request if it is missing", async () => {
         const foreign = service.other.customer_uuid;
         await refused(() => post("/v1/authentication", createBody({ customer_uuid: foreign })), 400, "account_invalid");
         await refused(
@@ -200,7 +200,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         ["bad_request", { ip: "300.1.1.1" }],
         ["bad_request", { device_type: "android" }],
         ["bad_request", { callback_url: "http://127.0.0.1/" }],
-      ])("5: a fault the caller can act on answers 400 with exactly code, message, doc_url: %s for %o", async (code, fields) => {
+      ])("an error that the caller can act on returns 400 with exactly code, message, doc_url: %s for %o", async (code, fields) => {
         await refused(() => post("/v1/authentication", createBody(fields)), 400, code);
       });
 
@@ -211,21 +211,21 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         ["of odd bytes", { "x-api-key": "pp_\u00ff\u0080" }],
         ["in the wrong header", { authorization: "Bearer x" }],
         ["longer than any key", { "x-api-key": "k".repeat(4000) }],
-      ])("6: missing or wrong API key: 403, code forbidden (%s)", async (_how, headers) => {
+      ])("a missing or wrong API key: 403, code forbidden (%s)", async (_how, headers) => {
         await refused(() => post("/v1/authentication", createBody(), { ...json, ...headers }), 403, "forbidden");
         await refused(() => postRaw("{not json", { ...json, ...headers }), 403, "forbidden");
         await refused(() => lookup("+33612345678", { "customer-uuid": me.customer_uuid, ...headers }), 403, "forbidden");
       });
 
-      test("6: an API key that stands there twice is a wrong one: 403", async () => {
+      test("an API key sent twice is wrong: 403", async () => {
         await refused(() => post("/v1/authentication", createBody(), { ...json, "x-api-key": [me.key, me.key] }), 403, "forbidden");
       });
 
-      test("6: 403 comes before a body that is too large is judged", async () => {
+      test("403 takes precedence over a body that is too large", async () => {
         await refused(() => postRaw("x".repeat(20_000), json), 403, "forbidden");
       });
 
-      test("6: 404 unknown route, in the same shape, whatever the method and the body", async () => {
+      test("an unknown route is 404, with any method and body", async () => {
         for (const path of ["/v1/unknown", "/v1/authentication/x", "/v1/lookup/+33612345678/x", "/v1/Check", "/v1/checks", "/v1/lookup"]) {
           await refused(() => call("GET", path, { headers: keyed() }), 404, "not_found");
           await refused(() => postRaw("{not json", keyed(json), path), 404, "not_found");
@@ -234,13 +234,13 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
 
       // A catch-all segment of Next is never empty.
       if (!traits.next)
-        test("6: /v1 exactly is a path of ours, and no route: 404", async () => {
+        test("exactly /v1 is our path, but not a route: 404", async () => {
           for (const method of ["GET", "POST", "PUT"])
             for (const query of ["", "?a=b"]) await refused(() => call(method, `/v1${query}`, { headers: keyed() }), 404, "not_found");
         });
 
       if (!traits.next)
-        test("one slash at the end of a path makes no other route, two do: 404", async () => {
+        test("one slash at the end of a path is ignored, two are 404", async () => {
           const { authentication_uuid } = handled(await post("/v1/authentication/", createBody()));
           expect(handled(await check(authentication_uuid as string, "none", "/v1/check/"))).toMatchObject({ status: "invalid" });
           expect(handled(await lookup("+33612345678/"))).toMatchObject({ phone_number: "+33612345678" });
@@ -249,7 +249,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
             await refused(() => call("POST", path, { headers: keyed() }), 404, "not_found");
         });
 
-      test("6: 405 + Allow", async () => {
+      test("a wrong method is 405 with Allow", async () => {
         for (const method of ["GET", "PUT", "PATCH", "DELETE", "OPTIONS"]) {
           for (const path of ["/v1/authentication", "/v1/retry", "/v1/check"]) {
             const answer = await call(method, path, { headers: keyed() });
@@ -262,14 +262,14 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         expect(answer.headers.allow).toBe("GET");
       });
 
-      test("6: 405 to HEAD has no body, and the connection is usable after it", async () => {
+      test("405 to HEAD has no body", async () => {
         const answer = await call("HEAD", "/v1/check", { headers: keyed() });
         expect(answer).toMatchObject({ status: 405, text: "" });
         expect(answer.headers.allow).toBe("POST");
         expect(answer.headers["content-type"]).toBe("application/json");
       });
 
-      test("6: 413 over 16 KiB, by content-length and chunked; 16 KiB exactly are taken", async () => {
+      test("413 over 16 KiB, by content-length and chunked; exactly 16 KiB are accepted", async () => {
         const sized = (size: number) => {
           const body = JSON.stringify({ ...createBody(), padding: "" });
           return body.replace('"padding":""', `"padding":"${"x".repeat(size - body.length)}"`);
@@ -282,15 +282,15 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         await refused(() => postRaw(inPieces(sized(64 * 1024))), 413, "payload_too_large");
       });
 
-      // Next closes the connection while such a body is still on its way: see next.test.ts.
+      // Next closes the connection while such a body is still being sent: see next.test.ts.
       if (!traits.next)
-        test("6: 413 reaches a client that sends 5 MB, by content-length and chunked", async () => {
+        test("413 reaches a client that sends 5 MB, by content-length and chunked", async () => {
           const piece = Buffer.alloc(64 * 1024, "x");
           await refused(() => postRaw(Buffer.alloc(5 * 1024 * 1024, "x")), 413, "payload_too_large");
           await refused(() => postRaw(Array.from({ length: 80 }, () => piece)), 413, "payload_too_large");
         });
 
-      test("6: 503 + Retry-After when the store cannot answer, nothing internal in `message`", async () => {
+      test("503 with Retry-After if the store fails, and nothing internal in `message`", async () => {
         await service.breakStore(true);
         try {
           await refused(
@@ -306,7 +306,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         }
       });
 
-      test("7: any key order, unknown body fields and query parameters", async () => {
+      test("any key order, unknown body fields and query parameters are accepted", async () => {
         const answer = await postRaw(
           `{"extra":{"a":[1]},"phone_number":"${freshNumber()}","customer_uuid":"${me.customer_uuid}"}`,
           keyed(json),
@@ -322,7 +322,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         ["application/json with a charset", { "content-type": "application/json; charset=utf-8" }],
         ["of another case", { "content-type": "Application/JSON" }],
         ["application/vnd.api+json", { "content-type": "application/vnd.api+json" }],
-      ])("7: an empty or missing content type, and relatives of JSON, are taken: %s", async (_what, headers) => {
+      ])("an empty or missing content type, and relatives of JSON, are accepted: %s", async (_what, headers) => {
         expect(handled(await postRaw(JSON.stringify(createBody()), keyed(headers))).status).toBe("pending");
       });
 
@@ -333,12 +333,12 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         ["application/xml"],
         ["nonsense"],
         ["application/json-seq"],
-      ])("5: another content type is bad_request: %s", async (type) => {
+      ])("another content type is bad_request: %s", async (type) => {
         await refused(() => postRaw(JSON.stringify(createBody()), keyed({ "content-type": type })), 400, "bad_request");
         await refused(() => postRaw(`customer_uuid=${me.customer_uuid}&phone_number=%2B33612345678`, keyed({ "content-type": type })), 400, "bad_request");
       });
 
-      test("7: in the lookup path, `+` may be raw or `%2B`, never read as a space", async () => {
+      test("in the lookup path, `+` may be raw or `%2B`, never read as a space", async () => {
         for (const number of ["+33612345678", "%2B33612345678", "%2b33612345678", "%2B3361234567%38"])
           expect(handled(await lookup(number)).phone_number).toBe("+33612345678");
         for (const number of ["%2033612345678", "%20%2B33612345678", "33612345678", "%252B33612345678"])
@@ -346,19 +346,19 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
       });
 
       if (!traits.next)
-        test("5: a malformed percent escape in the lookup path is bad_request", async () => {
+        test("a malformed percent escape in the lookup path is bad_request", async () => {
           for (const number of ["%", "%2", "%zz", "%E0%A4%A", "%FF", "+3361234567%C0"]) await refused(() => lookup(number), 400, "bad_request");
           await refused(() => call("GET", "/v1/unknown/%zz", { headers: keyed() }), 404, "not_found");
           await refused(() => lookup("%zz", json), 403, "forbidden");
         });
 
-      test("7: an empty `cookie` header, and `Content-Length: 0` on GET", async () => {
+      test("an empty `cookie` header, and `Content-Length: 0` on GET, are accepted", async () => {
         handled(await lookup("+33612345678", keyed({ "customer-uuid": me.customer_uuid, cookie: "", "content-length": "0" })));
         expect(handled(await post("/v1/authentication", createBody(), keyed({ ...json, cookie: "" }))).status).toBe("pending");
       });
 
       if (!traits.next)
-        test("7: `Upgrade: h2c` offered by a client, as Java's HttpClient does", async () => {
+        test("`Upgrade: h2c`, as Java's HttpClient offers it, is accepted", async () => {
           const upgrade = { connection: "Upgrade, HTTP2-Settings", upgrade: "h2c", "http2-settings": "AAEAAEAAAAIAAAABAAMAAABkAAQBAAAAAAUAAEAA" };
           expect(handled(await post("/v1/authentication", createBody(), keyed({ ...json, ...upgrade }))).status).toBe("pending");
           handled(await lookup("+33612345678", keyed({ "customer-uuid": me.customer_uuid, ...upgrade })));
@@ -376,12 +376,12 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         ["is_returning_user", 1],
         ["app_version", null],
         ["ip", { toString: "1.2.3.4" }],
-      ])("8: types are strict, never coerced: %s %o is bad_request", async (field, value) => {
+      ])("types are strict, never coerced: %s %o is bad_request", async (field, value) => {
         await refused(() => post("/v1/authentication", createBody({ [field]: value })), 400, "bad_request");
       });
 
       test.each([[123456], [{ $ne: null }], [{ $gt: "" }], [["123456"]], [null], [true], [""], [" - "], ["1".repeat(65)]])(
-        "8, 9: check_code %o is bad_request, and not counted",
+        "check_code %o is bad_request, and not counted",
         async (check_code) => {
           const { authentication_uuid } = await create();
           const code = await codeFor(authentication_uuid);
@@ -392,14 +392,14 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         },
       );
 
-      test("9: check_code is forgiving where people type: spaces, hyphens and Unicode digits", async () => {
+      test("check_code tolerates spaces, hyphens and Unicode digits", async () => {
         const { authentication_uuid: id } = await create();
         const code = await codeFor(id);
         const arabic = [...code].map((digit) => String.fromCodePoint(0x660 + Number(digit))).join("");
         expect(handled(await check(id, ` ${arabic.slice(0, 3)} - ${arabic.slice(3)} `)).status).toBe("valid");
       });
 
-      test("11: customer_uuid and ids are any string with the shape of a UUID, in either case", async () => {
+      test("customer_uuid and ids are any string with the shape of a UUID, in either case", async () => {
         const { authentication_uuid: id } = await create({ customer_uuid: me.customer_uuid.toUpperCase() });
         expect(handled(await check(id.toUpperCase(), await codeFor(id))).status).toBe("valid");
         await refused(() => check("ffffffff-ffff-ffff-ffff-ffffffffffff", "123456"), 400, "invalid_auth_uuid");
@@ -416,7 +416,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
       });
     });
 
-    describe("what bad input gets: 4xx in our shape, nothing sent, the service stays up", () => {
+    describe("bad input gets a 4xx response of our form, nothing is sent, and the service stays up", () => {
       const deep = `{"a":${"[".repeat(5000)}${"]".repeat(5000)}}`;
       const valid = () => JSON.stringify(createBody());
       test.each<[string, () => string]>([
@@ -454,11 +454,11 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
       test("bad UTF-8", async () => {
         const [head = "", tail = ""] = valid().split("+33");
         const body = Buffer.concat([Buffer.from(`${head}+33`), Buffer.from([0xff, 0xc0, 0x80]), Buffer.from(tail)]);
-        // A parser of the host that makes text of it puts replacement characters there: no phone number either.
+        // A host's parser that decodes the text puts replacement characters there: not a phone number either.
         await refused(() => postRaw(body), 400, ...(traits.decodes ? ["bad_request", "invalid_phone_number"] : ["bad_request"]));
       });
 
-      test("a byte order mark before UTF-8 is let pass", async () => {
+      test("a byte order mark before UTF-8 is accepted", async () => {
         expect(handled(await postRaw(Buffer.from(`\ufeff${valid()}`))).status).toBe("pending");
       });
 
@@ -466,12 +466,12 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         const body = Buffer.from(`\ufeff${valid()}`, "utf16le");
         await refused(() => postRaw(body), 400, "bad_request");
         const declared = () => postRaw(body, keyed({ "content-type": "application/json; charset=utf-16" }));
-        // Some parsers of hosts read it; we do not.
+        // Some hosts' parsers can read it; we do not.
         if (traits.decodes) expect([200, 400]).toContain((await declared()).status);
         else await refused(declared, 400, "bad_request");
       });
 
-      test("a content encoding that the body does not have", async () => {
+      test("a content encoding that does not match the body", async () => {
         const answer = await postRaw("not gzip at all", keyed({ ...json, "content-encoding": "gzip" }));
         expectError(answer, 400, "bad_request");
         expectError(await postRaw("x", keyed({ ...json, "content-encoding": "unheard-of" })), 400, "bad_request");
@@ -482,13 +482,13 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         const unpacks = traits.unpacks?.includes(name) === true;
         const notSupported = `The body is not plain JSON, and its content-encoding, ${name}, is not supported: send it without one.`;
 
-        test("taken where a parser of the host unpacks it, else bad_request that names it", async () => {
+        test("is accepted if the host's parser decompresses it, else bad_request that names it", async () => {
           const answer = () => postRaw(pack(Buffer.from(valid())), packed());
           if (unpacks) expect(handled(await answer()).status).toBe("pending");
           else expect((await refused(answer, 400, "bad_request")).message).toBe(notSupported);
         });
 
-        test("90 KB are 413 as they are raw, though packed they are less than 1 KB", async () => {
+        test("90 KB raw are 413; compressed to less than 1 KB they are 413 or not supported", async () => {
           const large = JSON.stringify({ ...createBody(), padding: "x".repeat(90_000) });
           await refused(() => postRaw(large), 413, "payload_too_large");
           expect(pack(Buffer.from(large)).length).toBeLessThan(1000);
@@ -497,7 +497,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
           else await refused(answer, 400, "bad_request");
         });
 
-        test("a body that does not unpack is bad_request in our shape, and 403 without a key", async () => {
+        test("a body that cannot be decompressed is bad_request, and 403 without a key", async () => {
           const whole = pack(Buffer.from(valid()));
           for (const broken of [Buffer.from("not packed at all"), whole.subarray(0, -4), Buffer.concat([whole.subarray(0, 8), whole.subarray(12)])]) {
             const { message } = await refused(() => postRaw(broken, packed()), 400, "bad_request");
@@ -507,24 +507,24 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         });
       });
 
-      test("operators and paths in the lookup", async () => {
+      test("operators and paths in the lookup path", async () => {
         for (const number of ["%7B%22$ne%22:null%7D", "..%2Fcheck", "%00", "+".repeat(3000), "%F0%9F%93%9E"])
           await refused(() => lookup(number), 400, "invalid_phone_number", "bad_request");
       });
 
-      test("after all that, a create, its message and its check work", async () => {
+      test("after all this, a create, its message and its check work", async () => {
         const { authentication_uuid: id } = await create();
         expect(handled(await check(id, await codeFor(id))).status).toBe("valid");
       });
     });
 
     if (!traits.direct)
-      describe("on the wire", () => {
+      describe("raw HTTP", () => {
         const target = () => host.port as number;
         const head = (method: string, path: string, ...lines: string[]) => [`${method} ${path} HTTP/1.1`, "Host: localhost", ...lines, "", ""].join("\r\n");
 
         if (!traits.readsFirst)
-          test("6: 403, 404 and 405 are decided before the body is read: the answer comes though no byte of the body does", async () => {
+          test("403, 404, 405 and 413 by content-length come before any byte of the body is read", async () => {
             const length = "Content-Length: 500";
             const forbidden = await exchange(target(), head("POST", `${host.prefix}/v1/authentication`, "Content-Type: application/json", length), isWhole);
             expect(forbidden).toMatch(/^HTTP\/1\.1 403 /);
@@ -536,14 +536,14 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
           });
 
         if (!traits.next)
-          test("an answer has a content-length and no transfer encoding", async () => {
+          test("a response has a content-length and no transfer encoding", async () => {
             const answer = await lookup("+33612345678");
             expect(answer.headers["content-length"]).toBe(String(Buffer.byteLength(answer.text)));
             expect(answer.headers["transfer-encoding"]).toBeUndefined();
           });
 
         if (!traits.next)
-          test("a request target in absolute form is taken", async () => {
+          test("a request target in absolute form is accepted", async () => {
             const received = await exchange(
               target(),
               head("GET", `http://localhost${host.prefix}/v1/lookup/+33612345678`, `x-api-key: ${me.key}`, `customer-uuid: ${me.customer_uuid}`),
@@ -552,7 +552,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
             expect(received).toMatch(/^HTTP\/1\.1 200 /);
           });
 
-        test("a client that goes away in the middle of a body leaves the service up and sends nothing", async () => {
+        test("a client that disconnects during a body leaves the service up and sends nothing", async () => {
           const before = (await service.sent()).length;
           for (let count = 0; count < 5; count++) {
             const start = head(
@@ -570,7 +570,7 @@ export function wireSuite(traits: Traits, start: () => Promise<{ host: Host; ser
         });
 
         if (!traits.readsFirst)
-          test("two requests on one connection, the first refused with its body unread", async () => {
+          test("two requests on one connection, the first rejected with its body unread", async () => {
             const body = valid(me);
             const first = `${head("POST", `${host.prefix}/v1/authentication`, "Content-Type: application/json", `Content-Length: ${body.length}`)}${body}`;
             const second = head(
