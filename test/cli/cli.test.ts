@@ -53,7 +53,7 @@ describe("phoneproof dev --json", () => {
       expect(demo.stderr()).toContain(`${demo.url}/`);
     }));
 
-  test("calls and callbacks are lines too: what was asked, what came of it", () =>
+  test("calls and callbacks are printed as lines too, with the request and its outcome", () =>
     withDemo(["--port", "0"], async (demo) => {
       const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671", callback_url: `${demo.url}/dev/callbacks` });
       expect(await demo.next("call")).toEqual({
@@ -72,7 +72,7 @@ describe("phoneproof dev --json", () => {
       expect(await demo.next("call")).toMatchObject({ http: 400, code: "invalid_phone_number" });
     }));
 
-  test("a callback that nobody signed is refused", () =>
+  test("an unsigned callback is rejected", () =>
     withDemo(["--port", "0"], async (demo) => {
       const forged = await fetch(`${demo.url}/dev/callbacks`, { method: "POST", body: JSON.stringify({ type: "delivery_status", data: {} }) });
       expect(forged.status).toBe(400);
@@ -92,14 +92,14 @@ describe("phoneproof dev --json", () => {
       expect(await post(demo, "retry", { authentication_uuid })).toMatchObject({ status: "denied", remaining_retry: 1 });
     }));
 
-  test("--lifetime lets the end of an authentication be seen", () =>
+  test("--lifetime sets the seconds after which an authentication is expired_auth", () =>
     withDemo(["--port", "0", "--lifetime", "1"], async (demo) => {
       const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
       await expect.poll(async () => (await post(demo, "retry", { authentication_uuid })).status).toBe("expired_auth");
       expect(await post(demo, "check", { authentication_uuid, check_code: "000000" })).toMatchObject({ http: 200, status: "expired_auth" });
     }));
 
-  test("takes customer, key and secret from the environment", () => {
+  test("reads customer, key and secret from the environment", () => {
     const customer_uuid = "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f";
     const api_key = "a-key-of-at-least-thirty-two-characters";
     const env = { PHONEPROOF_DEV_CUSTOMER_UUID: customer_uuid, PHONEPROOF_DEV_API_KEY: api_key, PHONEPROOF_DEV_SECRET: "s".repeat(32) };
@@ -113,7 +113,7 @@ describe("phoneproof dev --json", () => {
     );
   });
 
-  test("listens on 127.0.0.1 and refuses other names for it, so that no foreign page reads the codes through DNS", () =>
+  test("listens on 127.0.0.1 and rejects other host names, so that DNS rebinding cannot expose the codes", () =>
     withDemo(["--port", "0"], async (demo) => {
       expect(new URL(demo.url).hostname).toBe("127.0.0.1");
       const get = (host: string, path: string) =>
@@ -127,7 +127,7 @@ describe("phoneproof dev --json", () => {
       for (const host of [`localhost:${port}`, `127.0.0.1:${port}`, `[::1]:${port}`]) expect(await get(host, "/dev/session")).toBe(200);
     }));
 
-  test.each(["SIGTERM", "SIGINT"] as const)("%s ends it at once with exit code 0, open event streams included", async (signal) => {
+  test.each(["SIGTERM", "SIGINT"] as const)("%s stops it at once with exit code 0, even with an open event stream", async (signal) => {
     const demo = await startDemo(command.path);
     const stream = await fetch(`${demo.url}/dev/events`);
     expect(stream.headers.get("content-type")).toBe("text/event-stream");
@@ -137,7 +137,7 @@ describe("phoneproof dev --json", () => {
   });
 });
 
-/** For each carrier what its stand-in wants. */
+/** The environment variables that each carrier's stand-in expects. */
 const credentials: Readonly<Record<string, Readonly<Record<string, string>>>> = {
   twilio: { TWILIO_ACCOUNT_SID: "AC00000000000000000000000000000001", TWILIO_AUTH_TOKEN: "twilio-auth-token", TWILIO_FROM: "+15005550006" },
   vonage: { VONAGE_API_KEY: "abcd1234", VONAGE_API_SECRET: "vonage-api-secret", VONAGE_FROM: "ACME" },
@@ -188,7 +188,7 @@ const credentials: Readonly<Record<string, Readonly<Record<string, string>>>> = 
 };
 
 describe("phoneproof dev --sender", () => {
-  test.each(Object.keys(credentials))("%s sends the message for real, and it is shown all the same", async (name) => {
+  test.each(Object.keys(credentials))("%s really sends the message, which is still shown", async (name) => {
     const script = carriers.find((one) => one.name === name);
     if (script === undefined) throw new Error(`there is no stand-in for ${name}`);
     const carrier = await startCarrier(script, "accepts");
@@ -202,7 +202,7 @@ describe("phoneproof dev --sender", () => {
           expect(carrier.taken).toHaveLength(1);
           expect(carrier.taken[0]).toMatchObject({ text: (script.sender(carrier.url).channel ?? "sms") === "sms" ? text : code });
           expect(carrier.taken[0]?.to).toMatch(/^\+?14155552671$/);
-          // No carrier takes a receipt URL that only this machine can reach.
+          // No carrier accepts a receipt URL that only this machine can reach.
           expect(carrier.taken[0]?.receiptUrl).toBeUndefined();
           expect(demo.stderr()).toMatch(new RegExp(`^(SMS|Message) to \\+14155552671 by ${name}: accepted \\(\\S+\\)$`, "m"));
           expect(demo.stderr()).toContain(`Messages are really sent, by ${name}`);
@@ -216,7 +216,7 @@ describe("phoneproof dev --sender", () => {
     }
   });
 
-  test("twilio with a messaging service instead of a sender; with neither, both are named", async () => {
+  test("twilio accepts a messaging service instead of a sender; without either, the error names both variables", async () => {
     const carrier = await startCarrier(twilioCarrier, "accepts");
     const { TWILIO_FROM: _, ...account } = credentials["twilio"] as Record<string, string>;
     try {
@@ -238,7 +238,7 @@ describe("phoneproof dev --sender", () => {
     );
   });
 
-  test("a message that the carrier rejects is not shown, and the terminal says why", async () => {
+  test("a message that the carrier rejects is not shown, and the terminal shows the reason", async () => {
     const carrier = await startCarrier(twilioCarrier, "refuses");
     try {
       await withDemo(
@@ -255,7 +255,7 @@ describe("phoneproof dev --sender", () => {
     }
   });
 
-  test.each(Object.keys(credentials))("%s: what is missing in the environment is named, with exit code 2, and no value is shown", async (name) => {
+  test.each(Object.keys(credentials))("%s: a missing environment variable is named, with exit code 2, and no value is shown", async (name) => {
     const all = { ...credentials[name], ...(name === "infobip" && { INFOBIP_BASE_URL: "http://127.0.0.1:9" }) };
     const needed = Object.keys(all).filter((variable) => !["AWS_SESSION_TOKEN", "SINCH_FROM", "AFRICASTALKING_FROM"].includes(variable));
     const none = await runCommand(command.path, ["dev", "--sender", name]);
@@ -268,7 +268,7 @@ describe("phoneproof dev --sender", () => {
     expect(stderr.split("\n")[0]).toBe(`phoneproof: --sender ${name} needs the environment variable ${missing}: set it and start again`);
   });
 
-  test("a base URL that is none is named, not shown", async () => {
+  test("an invalid base URL is reported by the name of its variable, without its value", async () => {
     const { code, stderr } = await runCommand(command.path, ["dev", "--sender", "twilio"], { ...credentials["twilio"], TWILIO_BASE_URL: "ftp://carrier" });
     expect(code).toBe(2);
     expect(stderr.split("\n")[0]).toContain("TWILIO_BASE_URL must be a URL");
@@ -277,7 +277,7 @@ describe("phoneproof dev --sender", () => {
 });
 
 describe("phoneproof dev --fail and --latency", () => {
-  test("--fail rejected: no message comes and nothing can be checked", () =>
+  test("--fail rejected: no message is shown and no code can be checked", () =>
     withDemo(["--port", "0", "--fail", "rejected"], async (demo) => {
       const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
       expect(demo.stderr()).toContain("SMS to +14155552671: rejected, so it is not shown (--fail rejected)");
@@ -288,7 +288,7 @@ describe("phoneproof dev --fail and --latency", () => {
       expect(await post(demo, "check", { authentication_uuid, check_code: "000000" })).toMatchObject({ status: "without_attempt" });
     }));
 
-  test("--fail unknown: the message comes and its code is valid", () =>
+  test("--fail unknown: the message is shown and its code is valid", () =>
     withDemo(["--port", "0", "--fail", "unknown"], async (demo) => {
       const { authentication_uuid } = await post(demo, "authentication", { phone_number: "+14155552671" });
       const { code, text } = await demo.sms();
@@ -297,7 +297,7 @@ describe("phoneproof dev --fail and --latency", () => {
       expect(await post(demo, "check", { authentication_uuid, check_code: code })).toMatchObject({ status: "valid" });
     }));
 
-  test("--fail timeout: the answer comes after the service's time limit, and the code is valid", () =>
+  test("--fail timeout: the response comes after the time limit of a send, and the code is valid", () =>
     withDemo(["--port", "0", "--fail", "timeout"], async (demo) => {
       const began = performance.now();
       const { authentication_uuid, status } = await post(demo, "authentication", { phone_number: "+14155552671" });
@@ -307,7 +307,7 @@ describe("phoneproof dev --fail and --latency", () => {
       expect(await post(demo, "check", { authentication_uuid, check_code: code })).toMatchObject({ status: "valid" });
     }));
 
-  test("--latency delays the answer of a send; past the time limit its outcome is unknown", async () => {
+  test("--latency delays the response of a send; past the time limit its outcome is unknown", async () => {
     await withDemo(["--port", "0", "--latency", "1"], async (demo) => {
       const began = performance.now();
       expect(await post(demo, "authentication", { phone_number: "+14155552671" })).toMatchObject({ status: "pending" });
@@ -320,10 +320,10 @@ describe("phoneproof dev --fail and --latency", () => {
     });
   });
 
-  test("a send that waits does not hold up the end", async () => {
+  test("a send in progress does not delay shutdown", async () => {
     const demo = await startDemo(command.path, ["--port", "0", "--latency", "60"]);
     const asked = post(demo, "authentication", { phone_number: "+14155552671" }).catch(() => "cut");
-    // A second request is answered once the first has been taken up.
+    // The response to a second request shows that the first one is being processed.
     await post(demo, "check", { authentication_uuid: demo.customer_uuid, check_code: "000000" });
     const began = performance.now();
     expect(await demo.stop()).toBe(0);
@@ -334,7 +334,7 @@ describe("phoneproof dev --fail and --latency", () => {
 });
 
 describe("phoneproof dev", () => {
-  test("prints key, customer, page and four curls that a shell takes as they are, and shows each message in a box", async () => {
+  test("prints key, customer and four curl commands that a shell runs as they are, and shows each message in a box", async () => {
     const child = spawnCommand(command.path, ["dev", "--port", "0"]);
     let printed = "";
     child.stdout.on("data", (chunk) => (printed += chunk));
@@ -358,7 +358,7 @@ describe("phoneproof dev", () => {
     }
   });
 
-  test("refuses to run with NODE_ENV=production, and says why and what to do", async () => {
+  test("refuses to run with NODE_ENV=production, and prints the reason and the fix", async () => {
     const { code, stdout, stderr } = await runCommand(command.path, ["dev", "--port", "0"], { NODE_ENV: "production" });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("NODE_ENV is production");
@@ -399,7 +399,7 @@ describe("phoneproof dev", () => {
     [["worker", "./verifier.js", "--once", "--interval", "5"], "--interval"],
     [["worker", "./verifier.js", "--port", "0"], "--port"],
     [["serve"], "serve"],
-  ])("%j: exit code 2, the fault and the command's usage on stderr, nothing on stdout", async (args, named) => {
+  ])("%j: exit code 2, the error and the command's usage on stderr, nothing on stdout", async (args, named) => {
     const { code, stdout, stderr } = await runCommand(command.path, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     const [fault, ...usage] = stderr.trimEnd().split("\n");
@@ -411,7 +411,7 @@ describe("phoneproof dev", () => {
     ["PHONEPROOF_DEV_CUSTOMER_UUID", "not-a-uuid"],
     ["PHONEPROOF_DEV_API_KEY", "short"],
     ["PHONEPROOF_DEV_SECRET", "short"],
-  ])("a faulty %s is named, its value is not shown", async (name, value) => {
+  ])("an invalid %s is reported by name, without its value", async (name, value) => {
     const { code, stderr } = await runCommand(command.path, ["dev"], { [name]: value });
     expect(code).toBe(2);
     expect(stderr.split("\n")[0]).toContain(`${name} must be`);
@@ -421,7 +421,7 @@ describe("phoneproof dev", () => {
   test.each([
     [["whi", "+33612345678"], "unknown command whi"],
     [[], "a command is missing"],
-  ])("%j: one line, and the list of commands", async (args, message) => {
+  ])("%j exits with 2, and prints one line and the list of commands", async (args, message) => {
     const { code, stdout, stderr } = await runCommand(command.path, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     const [first, empty, ...list] = stderr.trimEnd().split("\n");
@@ -476,14 +476,14 @@ describe("phoneproof dev", () => {
     ["doctor", "doctor MODULE"],
     ["why", "why, unlock, erase, stats"],
     ["stats", "why, unlock, erase, stats"],
-  ])("%s --help prints its part alone", async (name, title) => {
+  ])("%s --help prints only its own section", async (name, title) => {
     const { code, stdout } = await runCommand(command.path, [name, "--help"]);
     expect(code).toBe(0);
     expect(stdout.split("\n").filter((line) => line.startsWith("phoneproof "))).toEqual([`phoneproof ${title}`]);
     expect(stdout).toContain("--store");
   });
 
-  test("a port that is taken: a fault if it was asked for, else the next free one", async () => {
+  test("a port in use is an error if it was requested; otherwise the next free port is used", async () => {
     const other = createServer();
     other.listen(0, "127.0.0.1");
     await once(other, "listening");
@@ -493,7 +493,7 @@ describe("phoneproof dev", () => {
     expect(code).toBe(1);
     expect(stderr).toContain(`port ${taken} of 127.0.0.1 is taken`);
 
-    // Two at once cannot both have the first free port.
+    // Two processes cannot both have the first free port.
     const [first, second] = [await startDemo(command.path, []), await startDemo(command.path, [])];
     const ports = [first, second].map((demo) => Number(new URL(demo.url).port));
     expect([await first.stop(), await second.stop()]).toEqual([0, 0]);

@@ -25,7 +25,7 @@ test("prints each message in a box and accepts it", async () => {
   );
 });
 
-test("of calls, prints what they say, in the language of the number or of the request", async () => {
+test("prints the spoken text of a call in the language of the number or of the request, and rejects an unknown channel", async () => {
   const printed: string[] = [];
   const sender = consoleSender({ channel: "voice", write: (text) => printed.push(text) });
   expect(sender.channel).toBe("voice");
@@ -38,7 +38,7 @@ test("of calls, prints what they say, in the language of the number or of the re
   expect(() => consoleSender({ channel: "telegram" as never })).toThrow('consoleSender: option channel must be "voice". Leave it out for SMS.');
 });
 
-test("long lines are broken at spaces, and words that do not fit are cut", async () => {
+test("long lines wrap at spaces, and words that do not fit are split", async () => {
   const printed: string[] = [];
   await consoleSender({ write: (text) => printed.push(text) }).send(message(`${"word ".repeat(20)}${"x".repeat(120)}`), context);
   const lines = printed.join("").trimEnd().split("\n");
@@ -53,7 +53,7 @@ test("control characters never reach the terminal", async () => {
   expect(printed.join("")).toContain("a?[2Jb?c?d");
 });
 
-test("refuses production, unless told otherwise", async () => {
+test("refuses to run in production, unless allowed by an option", async () => {
   vi.stubEnv("NODE_ENV", "production");
   expect(() => consoleSender()).toThrow(/NODE_ENV is production.*allowInProduction: true/);
   expect(() => consoleSender({ allowInProduction: false })).toThrow();

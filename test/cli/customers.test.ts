@@ -21,7 +21,7 @@ afterAll(() => command?.remove());
 
 const env = { PHONEPROOF_SECRET: secret };
 
-/** The command's answer as JSON, a list for one that lists; it must end well. */
+/** Runs a command that must exit with 0; returns its lines of JSON. */
 async function json(store: readonly string[], words: string, more: readonly string[] = [], variables: Readonly<Record<string, string>> = {}) {
   const ended = await runCommand(command.path, [...words.split(" "), ...store, "--json", ...more], { ...env, ...variables });
   expect(ended, ended.stderr).toMatchObject({ code: 0 });
@@ -29,7 +29,10 @@ async function json(store: readonly string[], words: string, more: readonly stri
   return lines.map((line) => JSON.parse(line) as Record<string, string>);
 }
 
-/** What one command makes, a verifier of the store lets in and another command lists. The life of a key is told on Redis: the rest of it is the store's (test/customers). */
+/**
+ * A verifier of the store accepts the customer and key that commands create, and another command lists the customer.
+ * The life of a key is tested on Redis only: the other stores are tested in test/customers.
+ */
 async function opens(args: readonly string[], store: Store): Promise<void> {
   const service = await startProcess(store, systemClock() as never);
   try {
@@ -42,7 +45,7 @@ async function opens(args: readonly string[], store: Store): Promise<void> {
   }
 }
 
-/** The life of a key by the command alone, and a verifier of the store that lets it in. */
+/** Takes a key and its customer through every command, and calls a verifier of the same store after each. */
 async function life(args: readonly string[], store: Store): Promise<void> {
   const service = await startProcess(store, systemClock() as never);
   try {
@@ -58,7 +61,7 @@ async function life(args: readonly string[], store: Store): Promise<void> {
       { key_id: next["key_id"], status: "active", name: "next" },
       { key_id, status: "revoked" },
     ]);
-    // A second, by the system's clock.
+    // The verifier caches a customer for up to a second.
     await expect.poll(() => service.create(key, customer_uuid)).toBe("403 forbidden");
     await ask(`customers suspend ${customer_uuid}`);
     await expect.poll(() => service.create(next["key"] as string, customer_uuid)).toBe("403 forbidden");
@@ -91,14 +94,15 @@ describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof 
     await redis?.stop();
   });
 
-  test("the life of a key", () => life(["--store", redis.url, "--prefix", "one"], redisStore({ client: connected.client, prefix: "one" })));
+  test("a verifier of the store follows issue, rotate, revoke, suspend, resume and update", () =>
+    life(["--store", redis.url, "--prefix", "one"], redisStore({ client: connected.client, prefix: "one" })));
 
-  test("over Upstash's REST", async () => {
+  test("customers create works over Upstash's REST API", async () => {
     const [made] = await json(["--store", upstash.url, "--prefix", "two"], "customers create", [], { UPSTASH_REDIS_REST_TOKEN: upstash.token });
     expect(await json(["--store", redis.url, "--prefix", "two"], "customers list")).toEqual([made]);
   });
 
-  test("in words for people, the key once and on stdout alone", async () => {
+  test("without --json, prints text for people, and the key once, on stdout only", async () => {
     const store = ["--store", redis.url];
     const customer_uuid = randomUUID();
     const created = await runCommand(command.path, ["customers", "create", "--uuid", customer_uuid, ...store], env);
@@ -113,7 +117,7 @@ describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof 
     [["customers", "get", randomUUID()], "phoneproof: customer_uuid is not a customer in the store.\n"],
     [["customers", "create", "--policy", '{"codeLength":4}'], "phoneproof: policy: the guess budget is broken"],
     [["customers", "create", "--policy", '{"__proto__":{"checks":1}}'], "phoneproof: policy.__proto__ is not an option: remove it"],
-  ])("%j ends with 1 and says why", async (words, message) => {
+  ])("%j exits with 1 and prints the reason", async (words, message) => {
     const ended = await runCommand(command.path, [...words, "--store", redis.url], env);
     expect(ended).toMatchObject({ code: 1, stdout: "" });
     expect(ended.stderr.startsWith(message), ended.stderr).toBe(true);
@@ -132,7 +136,7 @@ test.each([
   [["keys", "list", "x", "--store", "ftp://x"], "--store takes a URL"],
   [["customers", "create", "--policy", "{"], "--policy takes JSON"],
   [["customers", "list", "--limit", "0"], "--limit takes a whole number"],
-])("%j is a fault of the command line: 2, with the usage", async (words, message) => {
+])("%j is a usage error: exits with 2 and prints the usage", async (words, message) => {
   const needed = message.includes("PHONEPROOF_SECRET") ? {} : env;
   const store = words.includes("--store") || message.includes("--store") ? [] : ["--store", "redis://127.0.0.1:1"];
   const ended = await runCommand(command.path, [...words, ...store], needed);
@@ -141,7 +145,7 @@ test.each([
   expect(ended.stderr).toContain(`Usage: phoneproof ${words[0]} ACTION [options]\n`);
 });
 
-test("a store that is not there: 1, without a word of its URL", async () => {
+test("exits with 1 if the store is unreachable, without showing its password", async () => {
   const ended = await runCommand(command.path, ["customers", "list", "--store", "redis://user:hunter2@127.0.0.1:1"], env);
   expect(ended).toMatchObject({ code: 1, stdout: "" });
   expect(ended.stderr).toMatch(/^phoneproof: --store[^\n]+\n$/);
@@ -162,7 +166,7 @@ describe("phoneproof customers and keys on MongoDB", () => {
     await server?.stop();
   });
 
-  test("open that store", async ({ skip }) => {
+  test("create a customer and a key that a verifier of the store accepts", async ({ skip }) => {
     if (server === undefined) return skip();
     const url = new URL(server.url);
     url.pathname = `/${name}`;
@@ -182,7 +186,7 @@ describe("phoneproof customers and keys on PostgreSQL", () => {
     await server?.stop();
   });
 
-  test("open that store", async ({ skip }) => {
+  test("create a customer and a key that a verifier of the store accepts", async ({ skip }) => {
     if (opened === undefined) return skip();
     await opens(["--store", opened.url], opened.store);
   });

@@ -2,7 +2,10 @@ import { createVerifier } from "../../src/create-verifier.js";
 import type { Store } from "../../src/ports/store.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 
-/** What `phoneproof serve` is given in the tests of `--data`: a function that leaves its store to the command. Messages are posted to OUTSIDE, which takes callbacks too; the clock is AHEAD milliseconds ahead. */
+/**
+ * The module for `phoneproof serve` in the tests of `--data`: a function that takes its store from the command.
+ * Messages and callbacks are posted to OUTSIDE; the clock is AHEAD milliseconds ahead.
+ */
 const { OUTSIDE = "", PHONEPROOF_SECRET = "", AHEAD = "0" } = process.env;
 
 export const verifier = async ({ store }: { readonly store: Store }) =>

@@ -39,7 +39,7 @@ describe("phoneproof dev --data", () => {
     expect(await second.stop()).toBe(0);
   });
 
-  test("what the environment says goes before what the file holds, and memory leaves no file", async () => {
+  test("an API key from the environment is used with --data, and --data memory leaves no file", async () => {
     const api_key = `pp_${"k".repeat(40)}`;
     const env = { PHONEPROOF_DEV_API_KEY: api_key };
     const first = await startDemo(command.path, ["--port", "0", "--data", file], env);
@@ -60,7 +60,7 @@ describe("phoneproof dev --data", () => {
     ],
     ["a folder", async () => mkdir(file), "cannot be opened"],
     ["locked", async () => lock(file), "is locked by another process"],
-  ])("a file that is %s: it says so, and ends with 1", async (_, spoil, message) => {
+  ])("a file that is %s: exits with 1 and reports it", async (_, spoil, message) => {
     await spoil();
     const { code, stdout, stderr } = await runCommand(command.path, ["dev", "--port", "0", "--data", file]);
     expect([code, stdout]).toEqual([1, ""]);
@@ -78,8 +78,8 @@ describe("phoneproof dev --data", () => {
   }
 });
 
-describe("where there is no SQLite", () => {
-  /** The command where its dependencies are found, and nothing else: Node.js 22 and newer have an SQLite of their own. */
+describe("without SQLite", () => {
+  /** The command is copied to a folder with only its dependencies. Node.js 22 and newer have a built-in SQLite. */
   const isThere = process.getBuiltinModule("node:sqlite" as "node:fs") !== undefined;
   let path: string;
   beforeEach(async () => {
@@ -91,7 +91,7 @@ describe("where there is no SQLite", () => {
     path = join(folder, "dist/dev.js");
   });
 
-  test.skipIf(isThere)("by default data is in memory, with one line that says so and what to install", async () => {
+  test.skipIf(isThere)("data is in memory by default, and one line reports this and what to install", async () => {
     // As with `dev`, but without `--data`, which the helper of the other tests adds.
     const { code, stderr } = await runCommand(path, ["worker", join(folder, "dist/verifier.js"), "--once"], {
       PHONEPROOF_SECRET: "s".repeat(32),
@@ -103,7 +103,7 @@ describe("where there is no SQLite", () => {
     ]);
   });
 
-  test.skipIf(isThere)("a file that was asked for is an error", async () => {
+  test.skipIf(isThere)("--data with a file is an error", async () => {
     const { code, stderr } = await runCommand(path, ["dev", "--port", "0", "--data", file]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^phoneproof: --data .*store\.db: option `file` needs node:sqlite, .*: use Node\.js 22\.13 or newer, or npm install libsql\n$/);
@@ -136,7 +136,7 @@ describe("phoneproof serve --data", () => {
   };
   const received = (path: string) => outside.received.filter((one) => one.path === path);
 
-  test("kill -9 in the middle of 400 creates: each acknowledged one is there after the restart, its code is right, and its callback goes out", async () => {
+  test("after kill -9 during 400 creates, each acknowledged one survives the restart: its code is valid and its callback is delivered", async () => {
     const customer_uuid = (await run("customers", "create"))["customer_uuid"] as string;
     const api_key = (await run("keys", "issue", customer_uuid))["key"] as string;
     const call = async (one: Served, path: string, fields: object) => {
@@ -162,7 +162,7 @@ describe("phoneproof serve --data", () => {
     expect(await first.exited).toEqual([null, "SIGKILL"]);
     expect(acknowledged.size).toBeGreaterThanOrEqual(200);
 
-    // What the first one was delivering comes back when its lease has ended.
+    // Deliveries that the first process had in progress become due again when their lease ends.
     const second = await start(leaseTime + 1_000);
     const codes = new Map(received("/messages").map(({ body }) => Object.values(JSON.parse(body) as { to: string; code: string }) as [string, string]));
     for (const [authentication_uuid, number] of acknowledged)
@@ -183,13 +183,13 @@ describe("phoneproof serve --data", () => {
       bodies.set(id, body);
     }
     console.log(`killed after ${acknowledged.size} acknowledged creates; callbacks ${bodies.size}, sent again ${again}`);
-    // Those on their way when the process ended.
+    // Only those in progress when the process ended.
     expect(again).toBeLessThanOrEqual(parallel);
     second.signal("SIGTERM");
     expect(await second.exited).toEqual([0, null]);
   });
 
-  test("a module with a store of its own, and a function that fails, name the fix", async () => {
+  test("a module with its own store and a function that throws exit with 2, and the error names the fix", async () => {
     const own = join(folder, "own.mjs");
     await writeFile(own, "export const verifier = { async flush() {}, async close() {} };");
     const wrong = await runCommand(command.path, ["serve", own, "--data", file]);
@@ -203,7 +203,7 @@ describe("phoneproof serve --data", () => {
     ]);
   });
 
-  test("doctor looks at the file, and worker delivers from it", async () => {
+  test("doctor has no findings about the file, and worker runs on it", async () => {
     const env = { OUTSIDE: outside.origin, PHONEPROOF_SECRET: secret };
     const examined = await runCommand(command.path, ["doctor", module(), "--data", file, "--json"], env);
     const { findings } = JSON.parse(examined.stdout) as { findings: { about: string }[] };

@@ -20,19 +20,22 @@ export interface Demo {
   sms(): Promise<{ readonly type: string; readonly to: string; readonly text: string; readonly code: string; readonly authentication_uuid: string }>;
   /** Everything written to stderr so far. */
   stderr(): string;
-  /** Sends the signal, if it still runs; answers the exit code. */
+  /** Sends the signal if the demo still runs; returns the exit code. */
   stop(signal?: "SIGTERM" | "SIGINT"): Promise<number | null>;
 }
 
 export interface BuiltCommand {
   /** The file to run. */
   readonly path: string;
-  /** The folder it is in, with the other entries beside it. */
+  /** Its folder, which also contains the other entries. */
   readonly folder: string;
   remove(): Promise<void>;
 }
 
-/** The command, bundled from the sources as the package is, in a folder where its dependencies are found; and more entries, by their names there. */
+/**
+ * Bundles the command from the sources, as the package does, into a folder where it finds its dependencies.
+ * `more`: further entries, by their names in that folder.
+ */
 export async function buildCommand(more: Readonly<Record<string, string>> = {}): Promise<BuiltCommand> {
   const cache = join(root, "node_modules/.cache");
   await mkdir(cache, { recursive: true });
@@ -51,18 +54,18 @@ export async function buildCommand(more: Readonly<Record<string, string>> = {}):
   return { path: join(outDir, "dev.js"), folder: outDir, remove: () => rm(outDir, { recursive: true }) };
 }
 
-/** The command as a process of its own, without what the test runner's environment says. */
+/** Starts the command as a separate process, without the environment of the test runner. */
 export function spawnCommand(
   path: string,
   given: readonly string[],
   env: Readonly<Record<string, string>> = {},
 ): ChildProcessByStdio<null, Readable, Readable> {
-  // No test finds what another has stored.
+  // No test sees the data of another.
   const args = given[0] === "dev" && !given.includes("--data") && !given.includes("--store") ? [...given, "--data", "memory"] : given;
   return spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "pipe"], env: { NODE_ENV: "development", PATH: process.env.PATH, ...env } });
 }
 
-/** A call of the demo's service, with its HTTP status as `http` beside the answer's fields. */
+/** Calls the demo's service; returns the fields of the response, with the HTTP status as `http`. */
 export async function post(demo: Demo, path: string, fields: object): Promise<Record<string, unknown>> {
   const response = await fetch(`${demo.url}/v1/${path}`, {
     method: "POST",

@@ -10,13 +10,13 @@ import { createVerifier } from "../../src/create-verifier.js";
 import type { VerifierOptions } from "../../src/options/types.js";
 import { router } from "../../src/routing/router.js";
 
-/** What `phoneproof doctor` is given in the tests: one of several set-ups, by the environment. */
+/** The module for `phoneproof doctor` in the tests: one of several set-ups, chosen by the environment. */
 const { SETUP = "", REDIS_URL = "", MONGO_URL = "", POSTGRES_URL = "", CARRIER_URL = "" } = process.env;
 
 const authToken = "token of the tests";
 const twilio = twilioSender({ accountSid: `AC${"0".repeat(32)}`, authToken, from: "+15005550006", baseUrl: CARRIER_URL });
 
-/** As it should be. */
+/** Everything is set up correctly. */
 const sound = async (): Promise<VerifierOptions> => {
   const client = createClient({ url: REDIS_URL, disableOfflineQueue: true });
   client.on("error", () => {});
@@ -35,7 +35,7 @@ const sound = async (): Promise<VerifierOptions> => {
 const setUps: Readonly<Record<string, () => Promise<VerifierOptions>>> = {
   sound,
 
-  /** A first try, gone live. */
+  /** A first try that is used in production. */
   async "tried out"() {
     return {
       ...(await sound()),
@@ -49,14 +49,14 @@ const setUps: Readonly<Record<string, () => Promise<VerifierOptions>>> = {
     };
   },
 
-  /** Its indexes were never made. */
+  /** Its indexes were never created. */
   async "bare MongoDB"() {
     const store = mongoStore({ db: new MongoClient(MONGO_URL).db("phoneproof-doctor") });
     await store.put("anything", "", { now: 0, keepUntil: 1 });
     return { ...(await sound()), store };
   },
 
-  /** Its schema was never made. */
+  /** Its schema was never created. */
   async "bare PostgreSQL"() {
     return { ...(await sound()), store: postgresStore({ pool: new Pool({ connectionString: POSTGRES_URL }) }) };
   },

@@ -15,7 +15,7 @@ import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis
 import { setUp } from "../support/verifier.js";
 import { type BuiltCommand, buildCommand, runCommand } from "./demo.js";
 
-describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, against a sound set-up and five broken ones", () => {
+describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor on a correct set-up and on broken ones", () => {
   let command: BuiltCommand;
   let redis: RedisServer;
   let mongo: MongoServer | undefined;
@@ -46,7 +46,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     await redis.cli("CONFIG", "SET", "maxmemory-policy", "noeviction", "appendonly", "yes");
   });
 
-  /** Exit code and findings, by what they are about. */
+  /** The exit code, the findings, and the level of the finding about a subject. */
   async function examine(setup: string, ...more: readonly string[]) {
     return examineWith(redis.url, setup, ...more);
   }
@@ -60,12 +60,12 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     return { code, findings, levelOf: (about: string) => findings.find((one) => one.about === about)?.level };
   }
 
-  it("a sound one: nothing found, 0", async () => {
+  it("a correct set-up has no findings and exits with 0", async () => {
     expect(await examine("sound")).toMatchObject({ code: 0, findings: [] });
     expect(asked).toEqual([`GET /2010-04-01/Accounts/AC${"0".repeat(32)}.json`]);
   });
 
-  it("the first snippet gone live: made-up secret and key, every country, no ceiling, memory, localhost", async () => {
+  it("a first try in production has findings for secret, keys, countries, spend limit, memory store and localhost URLs", async () => {
     const { code, findings, levelOf } = await examine("tried out");
     expect(code).toBe(1);
     for (const about of ["countries", "store", "secret", "customers", "receipts.baseUrl", "callbacks.allowOrigins"])
@@ -95,7 +95,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     }
   });
 
-  it("a Redis that evicts, and keeps no file", async () => {
+  it("Redis: eviction is a `fault`, and missing persistence a `warning`", async () => {
     await redis.cli("CONFIG", "SET", "maxmemory-policy", "allkeys-lru", "appendonly", "no");
     const { code, findings } = await examine("sound");
     expect(code).toBe(1);
@@ -110,14 +110,14 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     ]);
   });
 
-  it("a Redis that hides its settings from the client", async () => {
+  it("Redis: settings hidden from the client are a `note`", async () => {
     await redis.cli("ACL", "SETUSER", "app", "on", "nopass", "~*", "+@all", "-info", "-config");
     const { code, findings } = await examineWith(redis.url.replace("://", "://app:none@"), "sound");
     expect(code).toBe(0);
     expect(findings).toMatchObject([{ level: "note", about: "store", message: "Redis does not show its settings to this client" }]);
   });
 
-  it("a MongoDB whose indexes are missing", async (context) => {
+  it("MongoDB: missing indexes are a `fault`", async (context) => {
     if (mongo === undefined) return context.skip();
     const { code, findings } = await examine("bare MongoDB");
     expect(code).toBe(1);
@@ -126,7 +126,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     ]);
   });
 
-  it("a PostgreSQL whose schema is missing", async (context) => {
+  it("PostgreSQL: a missing schema is a `fault`", async (context) => {
     if (postgres === undefined) return context.skip();
     const { code, findings } = await examine("bare PostgreSQL");
     expect(code).toBe(1);
@@ -135,14 +135,14 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     ]);
   });
 
-  it("credentials that the carrier refuses", async () => {
+  it("credentials that the carrier rejects are a `fault`", async () => {
     status = 401;
     const { code, findings } = await examine("sound");
     expect(code).toBe(1);
     expect(findings).toMatchObject([{ level: "fault", about: "sender", message: "twilio rejects the credentials (HTTP 401, code 20003)" }]);
   });
 
-  it("a store that is down, and options that cannot work", async () => {
+  it("a store that is down is a `fault`, and so are invalid options", async () => {
     expect(await examine("store down")).toMatchObject({
       code: 1,
       findings: [{ level: "fault", about: "store", message: expect.stringMatching(/^the store does not respond/) }],
@@ -152,14 +152,14 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor, agai
     expect(findings[0]).toMatchObject({ level: "fault", about: "configuration", message: expect.stringMatching(/secret must .*countrys is not an option/s) });
   });
 
-  it("without --json: a line for each finding, its fix below, faults first", async () => {
+  it("without --json, prints a line for a finding, its fix below, and the number of faults", async () => {
     const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "nothing.js")]);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^fault {3}configuration: there is no file .*\n {8}fix: .*\n.*: 1 fault\n$/);
   });
 });
 
-test("the command line of doctor", () => {
+test("doctor reads its options, and rejects a missing module and an extra argument", () => {
   expect(readDoctorSettings(["./verifier.js"], {})).toEqual({
     module: "./verifier.js",
     place: { file: "./phoneproof.db", isAsked: false },
@@ -181,7 +181,7 @@ describe("diagnose", () => {
     return findings.filter((one) => one.about === about);
   };
 
-  it("callbacks that are due where nobody delivers, and those that were given up", async () => {
+  it("a due callback is a `fault` if this process delivers none, and one that was given up is a `warning`", async () => {
     const set = setUp({ callbacks: { worker: false, sender: { post: async () => ({ status: 410 }) } } });
     const about = async () =>
       (await set.verifier.diagnose()).filter((one) => one.about === "callbacks").map(({ level, message }) => [level, message.split(" (")[0]]);
@@ -195,12 +195,12 @@ describe("diagnose", () => {
     ]);
   });
 
-  it("a customer source that does not answer", async () => {
+  it("a customer source that fails is a `fault`", async () => {
     const find = async () => Promise.reject(new Error("down"));
     expect(await found({ customers: { find, findByKeyDigest: find } }, "customers")).toMatchObject([{ level: "fault" }]);
   });
 
-  it("a clock that is off", async () => {
+  it("a clock that is a minute off is a `fault`", async () => {
     const set = setUp();
     (set.store as { inspect?: unknown }).inspect = async () => ({ time: set.clock.now() + 60_000 });
     expect((await set.verifier.diagnose()).find(({ about }) => about === "clock")).toMatchObject({
@@ -213,7 +213,7 @@ describe("diagnose", () => {
     ["standalone", [["warning", "start mongod with --replSet rs0 and call rs.initiate() once: a replica set of one is enough"]]],
     ["replica set", []],
     ["sharded", []],
-  ])("a MongoDB that is a %s", async (deployment, expected) => {
+  ])("MongoDB, %s: only a standalone server gives a `warning`", async (deployment, expected) => {
     const set = setUp();
     (set.store as { inspect?: unknown }).inspect = async () => ({ kind: "mongodb", settings: { deployment } });
     const findings = await set.verifier.diagnose();
@@ -223,14 +223,14 @@ describe("diagnose", () => {
   it.each([
     ["rejects", async () => Promise.reject(new Error("no"))],
     ["answers what is neither", async () => [{ name: "acme", credentials: "unknown", reason: "HTTP 403" }] as const],
-  ])("a sender whose verify %s is a note", async (_what, verify) => {
+  ])("a sender whose verify %s is a `note`", async (_what, verify) => {
     expect(await found({ sender: { send: async () => ({ outcome: "accepted" }), verify } }, "sender")).toMatchObject([{ level: "note" }]);
   });
 
   const development = { level: "fault", fix: "use a carrier's sender (docs/carriers.md)" };
   const [printed, kept] = ["consoleSender prints the codes and sends nothing", "inboxSender keeps the codes in memory and sends nothing"];
 
-  it("a sender for development, also on a route", async () => {
+  it("a development sender is a `fault` in production, also on a route", async () => {
     expect(await found({ sender: consoleSender() }, "sender")).toEqual([{ ...development, about: "sender", message: printed }]);
     expect(await found({ sender: inboxSender() }, "sender")).toEqual([{ ...development, about: "sender", message: kept }]);
     const sender = router({
@@ -243,14 +243,14 @@ describe("diagnose", () => {
     expect((await setUp({ sender }).verifier.diagnose({ production: false })).find(({ about }) => about === "sender")?.level).toBe("note");
   });
 
-  it("a route whose sender has no call that checks its credentials", async () => {
+  it("a route whose sender cannot check its credentials is a `note`", async () => {
     const sender = router({ routes: [{ name: "a", sender: { send: async () => ({ outcome: "accepted" }) } }] });
     expect(await found({ sender }, "sender")).toMatchObject([
       { level: "note", message: 'route "a": its sender cannot check its credentials without sending', fix: "send yourself one message" },
     ]);
   });
 
-  it("countries that no route serves", async () => {
+  it("an allowed country that no route serves is a `fault`", async () => {
     const route = (name: string, countries: NonNullable<RouteOptions["countries"]>) => ({ name, countries, sender: inboxSender() });
     const sender = router({ routes: [{ name: "inner", sender: router({ routes: [route("a", ["FR"])] }) }, route("b", ["BE"])] });
     expect(await found({ sender, countries: ["FR", "BE"] }, "router")).toEqual([]);
@@ -270,7 +270,7 @@ describe("diagnose", () => {
     expect(await found({ sender: anywhere, countries: ["FR", "GB"] }, "router")).toEqual([]);
   });
 
-  it("carriers that could tell of deliveries, where nobody listens", async () => {
+  it("a carrier whose delivery receipts are not configured is a `warning`", async () => {
     expect(await found({ sender: { send: async () => ({ outcome: "accepted" }), receiptProviders: ["acme"] } }, "receipts")).toMatchObject([
       { level: "warning" },
     ]);

@@ -1,7 +1,7 @@
 import { createVerifier } from "../../src/create-verifier.js";
 import type { Store } from "../../src/ports/store.js";
 
-/** What the operators' commands are given in the tests as MODULE: a verifier with a policy and a pepper of its own. */
+/** The MODULE for the operators' commands in the tests: a verifier with its own policy and pepper. */
 export const verifier = ({ store }: { readonly store: Store }) =>
   createVerifier({
     store,

@@ -33,7 +33,7 @@ const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 const landline = "+33142685300";
 const phone = numberOf(1);
 
-/** A service with a sender that answers in turn, and its answers. */
+/** A verifier whose sender returns `answers` in turn, and then accepts. */
 function service(store: Store, options: Partial<VerifierOptions> = {}) {
   const box = inbox();
   const answers: SendOutcome[] = [];
@@ -42,14 +42,14 @@ function service(store: Store, options: Partial<VerifierOptions> = {}) {
   return { verifier, box, answers };
 }
 
-/** An empty store. */
+/** Creates an empty store. */
 async function makeFile(): Promise<void> {
   const store = sqliteStore({ file });
   await store.get("any");
   await store.close?.();
 }
 
-/** Runs a command over a place that the environment names, as its documentation does. */
+/** Runs a command on the store that `env` names, as its documentation does. */
 async function run(words: readonly string[], env: Readonly<Record<string, string>>) {
   return runCommand(command.path, words, { PHONEPROOF_SECRET: secret, ...env });
 }
@@ -60,7 +60,7 @@ async function json(words: readonly string[], env: Readonly<Record<string, strin
   return { code, answer: JSON.parse(stdout) as Record<string, unknown> };
 }
 
-/** What a support agent asks about: a rejected message, one that was sent and its wrong code, limits, a landline. */
+/** Creates what a support agent asks about: a rejected message, a sent one with a wrong code, a limit, a landline. */
 async function aDay({ verifier, answers, box }: ReturnType<typeof service>): Promise<void> {
   answers.push({ outcome: "rejected", route: "alpha", reason: "HTTP 400, code 21211" });
   await verifier.createAuthentication({ phone_number: phone });
@@ -70,7 +70,7 @@ async function aDay({ verifier, answers, box }: ReturnType<typeof service>): Pro
   await verifier.createAuthentication({ phone_number: landline }).catch(() => undefined);
 }
 
-/** The life of a number by the commands alone, as a support agent would read it. */
+/** Runs why, stats, unlock and erase for a number, as a support agent would. */
 async function life({ verifier }: { readonly verifier: Verifier }, env: Readonly<Record<string, string>>): Promise<void> {
   const read = await run(["why", "+33 6 12 00 00 01"], env);
   expect(read).toMatchObject({ code: 0, stderr: "" });
@@ -108,7 +108,7 @@ async function life({ verifier }: { readonly verifier: Verifier }, env: Readonly
     /^\+33142685300\n\n\S+ \S+ UTC {2}invalid_line\n {2}1 request rejected with the error invalid_line in the hour from \d\d:00:00 UTC; nothing was sent\. The number is a landline .*\n {2}What to do: Ask the user for a mobile number\.\n$/,
   );
 
-  // The other process counts at once what it has heard of.
+  // Makes this process write its counts to the store, where the command reads them.
   await verifier.stats({ from: new Date(Date.now() - 3_600_000), to: new Date() });
   const stats = await run(["stats", "--days", "1"], env);
   expect(stats).toMatchObject({ code: 0, stderr: "" });
@@ -132,7 +132,7 @@ async function life({ verifier }: { readonly verifier: Verifier }, env: Readonly
   expect(nothing.code).toBe(0);
 }
 
-test("the life of a number on an SQLite file", async () => {
+test("why, stats, unlock and erase handle a number in an SQLite file", async () => {
   const store = sqliteStore({ file });
   const one = service(store);
   try {
@@ -155,20 +155,20 @@ describe.skipIf(!redisIsInstalled("phoneproof why on Redis"))("on Redis", () => 
     await redis?.stop();
   });
 
-  test("the life of a number", async () => {
+  test("why, stats, unlock and erase handle a number", async () => {
     const one = service(redisStore({ client: connected.client }));
     await aDay(one);
     await life(one, { PHONEPROOF_STORE: redis.url });
   });
 
-  test("the options go before the environment, with a prefix too", async () => {
+  test("--store and --prefix take precedence over the environment", async () => {
     const { verifier } = service(redisStore({ client: connected.client, prefix: "other" }));
     await verifier.createAuthentication({ phone_number: phone });
     const { answer } = await json(["why", phone, "--store", redis.url, "--prefix", "other"], { PHONEPROOF_DATA: file });
     expect(answer["authentications"]).toHaveLength(1);
   });
 
-  test("serve keeps the store of its module there, and its lines name the code of a rejected request", async () => {
+  test("serve uses PHONEPROOF_STORE for its module, and its log has the error code of a rejected request", async () => {
     const env = { PHONEPROOF_SECRET: secret, PHONEPROOF_STORE: redis.url };
     const module = join(command.folder, "verifier.js");
     const served = await startServe(command.path, [module], env);
@@ -191,10 +191,10 @@ describe.skipIf(!redisIsInstalled("phoneproof why on Redis"))("on Redis", () => 
   });
 });
 
-describe("the first afternoon: the sixth test message to one range is blocked, and a hint says why", () => {
+describe("the first afternoon: the sixth test message to one range is blocked, and a hint explains why", () => {
   const hint = { type: "hint", rule: "range 4", message: expect.stringMatching(/lists\.safe .*testNumbers .*docs\/carriers\.md#the-first-afternoon/) };
 
-  test("phoneproof serve, once an hour", async () => {
+  test("phoneproof serve prints the hint once for several blocked messages", async () => {
     const served = await startServe(command.path, [join(command.folder, "verifier.js"), "--data", file], { PHONEPROOF_SECRET: secret });
     try {
       for (let index = 0; index < 7; index++)
@@ -211,14 +211,14 @@ describe("the first afternoon: the sixth test message to one range is blocked, a
     }
   });
 
-  test("phoneproof dev", async () => {
+  test("phoneproof dev prints the hint", async () => {
     const demo = await startDemo(command.path);
     for (let index = 0; index < 6; index++) await post(demo, "authentication", { phone_number: numberOf(index) });
     expect(await demo.next("hint")).toEqual(hint);
     expect(await demo.stop()).toBe(0);
   });
 
-  test("not where messages were sent before the last day, nor for a rule of another kind", async () => {
+  test("no hint if messages were sent more than a day ago, or for a custom rule", async () => {
     const set = setUp({
       policy: { spam: {} },
       statistics: {},
@@ -238,8 +238,8 @@ describe("the first afternoon: the sixth test message to one range is blocked, a
   });
 });
 
-describe("which verifier", () => {
-  test("of a module: its own policy and pepper; without --customer it says that one is needed", async () => {
+describe("the verifier that the commands use", () => {
+  test("a module's own policy and pepper apply; without --customer, an error asks for it", async () => {
     const { verifier: build } = (await import(join(command.folder, "verifier.js"))) as { verifier: (parts: { store: Store }) => Verifier };
     process.env["PHONEPROOF_SECRET"] = secret;
     const verifier = build({ store: sqliteStore({ file }) });
@@ -251,7 +251,7 @@ describe("which verifier", () => {
     const of = ["--customer", customer_uuid];
     const { answer } = await json(["why", phone, module, ...of], env);
     expect(answer["authentications"]).toMatchObject([{ decisions: [{ rule: "perNumber 1/86400s" }] }, { status: "pending" }]);
-    // Without the pepper nothing of the number is found.
+    // Without the pepper, nothing is found for the number.
     expect(await json(["why", phone, ...of], env)).toMatchObject({ code: 0, answer: { authentications: [] } });
     expect((await json(["why", phone, ...of], { ...env, PHONEPROOF_PEPPER: "a pepper of thirty-two characters" })).answer["authentications"]).toHaveLength(2);
     expect(await json(["unlock", phone, module, ...of], env)).toMatchObject({ code: 0 });
@@ -259,7 +259,7 @@ describe("which verifier", () => {
     await verifier.close();
   });
 
-  test("of a customer that the store keeps: its own policy, suspended or not", async () => {
+  test("a stored customer's own policy applies, even while it is suspended", async () => {
     const { verifier } = service(sqliteStore({ file }), { customers: "store" });
     const { customer_uuid } = await verifier.customers.create({ policy: { checks: 2 } });
     await verifier.createAuthentication({ customer_uuid, phone_number: phone });
@@ -269,7 +269,7 @@ describe("which verifier", () => {
     await verifier.close();
   });
 
-  test("of phoneproof dev: its file holds the secret and the customer", async () => {
+  test("the file of phoneproof dev contains the secret and the customer", async () => {
     const demo = await startDemo(command.path, ["--port", "0", "--data", file]);
     expect(await post(demo, "authentication", { phone_number: phone })).toMatchObject({ status: "pending" });
     const { code, stdout, stderr } = await runCommand(command.path, ["why", phone, "--data", file]);
@@ -278,20 +278,20 @@ describe("which verifier", () => {
     expect(await demo.stop()).toBe(0);
   });
 
-  test("a file that is not there is named, and not created", async () => {
+  test("a missing file is reported, and not created", async () => {
     const missing = `phoneproof: there is no file ${file}: name the store with PHONEPROOF_STORE or PHONEPROOF_DATA, or with --store or --data\n`;
     expect(await run(["why", phone, "--data", file], {})).toEqual({ code: 1, stdout: "", stderr: missing });
     expect(existsSync(file)).toBe(false);
   });
 
-  test("a file without a secret: what is missing is named", async () => {
+  test("the error for a file without a secret names PHONEPROOF_SECRET", async () => {
     await makeFile();
     const { code, stderr } = await runCommand(command.path, ["why", phone, "--data", file]);
     expect([code, stderr]).toEqual([2, "phoneproof: the environment variable PHONEPROOF_SECRET is not set: it is the secret of your verifier\n"]);
   });
 });
 
-test("erase asks, and acts on yes alone", async () => {
+test("erase asks for confirmation, and acts only on `yes`", async () => {
   const store = sqliteStore({ file });
   const { verifier } = service(store);
   await verifier.createAuthentication({ phone_number: phone });
@@ -315,7 +315,7 @@ test("erase asks, and acts on yes alone", async () => {
   await verifier.close();
 });
 
-describe("faults", () => {
+describe("errors", () => {
   test.each([
     [["why"], "why needs the number: phoneproof why +33612345678"],
     [["why", phone, "./verifier.js", "more"], 'unexpected argument "more": put a number'],
@@ -325,13 +325,13 @@ describe("faults", () => {
     [["why", phone, "--data", "memory"], "why needs a file or a store"],
     [["why", phone, "--store", "redis://127.0.0.1:1", "--data", "x"], "--data has no effect with --store"],
     [["why", phone, "--store", "ftp://x"], "--store takes a URL"],
-  ])("%j: 2, and what is wrong", async (words, message) => {
+  ])("%j exits with 2 and prints the reason", async (words, message) => {
     const ended = await run(words, {});
     expect(ended).toMatchObject({ code: 2, stdout: "" });
     expect(ended.stderr.startsWith(`phoneproof: ${message}`), ended.stderr).toBe(true);
   });
 
-  test("variables: both at once, a URL that is none, and a store without a secret", async () => {
+  test("environment variables: both at once, an invalid URL, a missing secret and an unreachable server are errors", async () => {
     const both = await run(["why", phone], { PHONEPROOF_STORE: "redis://127.0.0.1:1", PHONEPROOF_DATA: file });
     expect(both).toMatchObject({ code: 2, stderr: expect.stringMatching(/^phoneproof: PHONEPROOF_STORE and PHONEPROOF_DATA are both set: unset one\n/) });
     const wrong = await run(["why", phone], { PHONEPROOF_STORE: "mysql://user:hunter2@host" });
@@ -344,7 +344,7 @@ describe("faults", () => {
     expect(down.stderr).not.toContain("hunter2");
   });
 
-  test("a number that is none, and a customer that is none: 2", async () => {
+  test("an invalid number or customer exits with 2", async () => {
     await makeFile();
     const env = { PHONEPROOF_DATA: file };
     for (const number of ["0612345678", "+33", "+336"])

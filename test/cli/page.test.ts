@@ -6,7 +6,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasChromium, launchChromium } from "../support/chromium.js";
 import { buildCommand, type Demo, startDemo } from "./demo.js";
 
-/** Evaluated by the browser's own debugger, which the page's Content-Security-Policy does not bind. */
+/** Evaluated by the browser's debugger, to which the page's Content-Security-Policy does not apply. */
 const axe = readFile(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
 const desktop = { width: 1280, height: 800 };
 const phone = { width: 375, height: 812 };
@@ -24,7 +24,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
     await command?.remove();
   });
 
-  /** A fresh demo and a fresh browser profile; fails on any script error, refused resource or address outside the demo. */
+  /** Uses a fresh demo and browser profile; fails on any script error, blocked resource or request outside the demo. */
   async function onPage(
     run: (page: Page, demo: Demo) => Promise<void>,
     { viewport = desktop, options = [] as readonly string[], tolerated = /status of 400/ } = {},
@@ -68,7 +68,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
     return demo.sms();
   }
 
-  test("a number is verified: message on the phone, wrong code, retry denied while the cool-down runs, right code, already_validated", () =>
+  test("verifies a number: message, wrong code, retry denied during the cool-down, right code, already_validated", () =>
     onPage(async (page, demo) => {
       const sms = await create(page, demo);
       expect(sms.to).toBe("+14155552671");
@@ -105,7 +105,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await status(page, "already_validated");
     }));
 
-  test("a retry that is approved sends another message and counts down what is left", () =>
+  test("an approved retry sends another message and lowers the number of retries left", () =>
     onPage(
       async (page, demo) => {
         const first = await create(page, demo);
@@ -120,7 +120,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { options: ["--cooldown", "0,300"] },
     ));
 
-  test("what was denied for its cool-down is denied no more once that is over", () =>
+  test("a retry that was denied during the cool-down is approved when it is over", () =>
     onPage(
       async (page, demo) => {
         await create(page, demo);
@@ -134,7 +134,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { options: ["--cooldown", "2,300"] },
     ));
 
-  test("a message that the carrier refuses is not on its way, and its verification is over", () =>
+  test("if the carrier rejects the message, the page shows that nothing was sent and closes the verification", () =>
     onPage(
       async (page) => {
         await number(page).fill("+14155552671");
@@ -150,13 +150,13 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { options: ["--fail", "rejected"] },
     ));
 
-  test("the number that a code went to is told in E.164 form, however it was typed", () =>
+  test("the page shows the recipient in E.164 form, however it was entered", () =>
     onPage(async (page, demo) => {
       expect((await create(page, demo, "+33 (0)6 12 34 56 77")).to).toBe("+33612345677");
       await expect.poll(() => page.locator("#code-step > p").innerText()).toContain("Sent to +33612345677");
     }));
 
-  test("a receipt is played by a button under its message, once, and is there after a reload", () =>
+  test("a button below a message sends its receipt once, and the receipt is still shown after a reload", () =>
     onPage(
       async (page, demo) => {
         const listed = page.getByRole("log", { name: "Messages" }).getByRole("listitem");
@@ -169,7 +169,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
         const second = await demo.sms();
         await listed.nth(1).getByRole("button", { name: "Undeliverable" }).click();
         await listed.nth(1).getByText("Undeliverable", { exact: true }).waitFor();
-        // Nothing is gated on a receipt: the code of an undeliverable message is as good as any.
+        // No call depends on a receipt: the code of an undeliverable message is still valid.
         await listed.nth(1).getByRole("button", { name: second.code }).click();
         await press(page, "Check code");
         await status(page, "valid");
@@ -179,7 +179,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { options: ["--cooldown", "0,300"] },
     ));
 
-  test("late messages wait until they are delivered by hand; the code of an earlier one is still valid", () =>
+  test("delayed messages appear when delivered by hand, and the code of an earlier one is still valid", () =>
     onPage(
       async (page, demo) => {
         const listed = page.getByRole("log", { name: "Messages" }).getByRole("listitem");
@@ -202,7 +202,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { options: ["--cooldown", "0,300"] },
     ));
 
-  test("a message of unknown outcome has no receipt to play", () =>
+  test("a message of unknown outcome has no receipt buttons", () =>
     onPage(
       async (page, demo) => {
         const sms = await create(page, demo);
@@ -213,7 +213,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { options: ["--fail", "unknown"] },
     ));
 
-  test("five wrong codes lock the verification, even for the right one: the countdowns stand still, the words and a button say what to do", () =>
+  test("five wrong codes lock the verification, even for the right code: countdowns stop, and a text and a button offer a new start", () =>
     onPage(async (page, demo) => {
       const sms = await create(page, demo);
       const again = page.getByRole("button", { name: "Start a new verification" });
@@ -239,7 +239,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await expect.poll(() => again.isVisible()).toBe(false);
     }));
 
-  test("at expiry the countdowns stand still, the words and a button say what to do, and the service says the same", () =>
+  test("at expiry, countdowns stop, a text and a button offer a new start, and the service returns expired_auth", () =>
     onPage(
       async (page, demo) => {
         const sms = await create(page, demo);
@@ -255,7 +255,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       { options: ["--lifetime", "1"] },
     ));
 
-  test("spam, a landline and a code that expires soon can be tried by a button each", () =>
+  test("buttons try spam, a landline and a code that expires soon", () =>
     onPage(async (page, demo) => {
       await press(page, "Spam");
       await press(page, "Send code");
@@ -296,7 +296,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       }
     }));
 
-  test("faults are shown at the field they speak of, in the service's words", () =>
+  test("errors are shown at the field that they concern, in the service's words", () =>
     onPage(async (page, demo) => {
       await press(page, "No country code");
       await expect.poll(() => number(page).inputValue()).toBe("06 12 34 56 78");
@@ -334,7 +334,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await expect.poll(() => page.locator("#code-error").innerText()).toContain("check_code");
     }));
 
-  test("the sixth message to a number is rate_limited and none is sent", () =>
+  test("the sixth message to a number is rate_limited and not sent", () =>
     onPage(async (page, demo) => {
       for (let sent = 1; sent <= 5; sent++) {
         await create(page, demo);
@@ -346,7 +346,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await expect.poll(() => page.getByRole("log").getByRole("listitem").count()).toBe(5);
     }));
 
-  test("lookup lists what is known, says what is not, and shows its faults", () =>
+  test("lookup lists known and unavailable fields, and shows its errors", () =>
     onPage(async (page) => {
       const field = lookup(page);
       await field.fill("+33 6 12 34 56 78");
@@ -361,7 +361,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await expect.poll(() => result.innerText()).toBe("");
     }));
 
-  test("calls are listed as they went over the wire, those from elsewhere too, with what explain says and the curl that repeats them", () =>
+  test("calls are listed as sent over HTTP, also those from outside the page, with their explanation and a curl command that repeats them", () =>
     onPage(async (page, demo) => {
       const sms = await create(page, demo);
       const row = calls(page).filter({ hasText: "POST /v1/authentication" });
@@ -399,7 +399,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await expect.poll(() => calls(page).first().innerText()).toContain("forbidden");
     }));
 
-  test("callbacks are listed as they arrive, with their body; a box leaves them out", () =>
+  test("callbacks are listed as they arrive, with their body; a checkbox turns them off", () =>
     onPage(async (page, demo) => {
       const sms = await create(page, demo);
       const callbacks = calls(page).filter({ hasText: "Callback" });
@@ -423,7 +423,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       expect(JSON.parse(sent)).toEqual({ customer_uuid: demo.customer_uuid, phone_number: "+447400123456" });
     }));
 
-  test("of many calls the newest eight are shown, the others when asked for", () =>
+  test("the newest eight calls are shown, and older ones on request", () =>
     onPage(async (page, demo) => {
       const lookup = `${demo.url}/v1/lookup/+33612345678`;
       for (let call = 0; call < 12; call++) await fetch(lookup, { headers: { "x-api-key": demo.api_key, "customer-uuid": demo.customer_uuid } });
@@ -436,7 +436,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       expect(await page.evaluate("document.activeElement.closest('li') === document.querySelectorAll('#calls > li')[8]")).toBe(true);
     }));
 
-  test("a screen reader hears the first answer and the first lookup: their regions are there before, empty; lists are lists, timers timers", () =>
+  test("the live regions exist before the first response and lookup, for screen readers, and lists and timers have their roles", () =>
     onPage(async (page, demo) => {
       const region = page.getByRole("status");
       await expect.poll(() => region.innerText()).toBe("");
@@ -519,9 +519,9 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
     );
   });
 
-  test("the keyboard alone goes through everything, and every stop is visible", () =>
+  test("the keyboard alone reaches everything, and every tab stop has a visible focus", () =>
     onPage(async (page, demo) => {
-      /** Tabs until the focus is on the element with this text or id; a stop without a visible focus is a fault. */
+      /** Tabs until the focus is on the element with this text or id; fails at a stop without a visible focus. */
       const tabTo = async (wanted: string) => {
         for (let stops = 0; stops < 40; stops++) {
           await page.keyboard.press("Tab");
@@ -538,7 +538,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await page.keyboard.press("Enter");
       await status(page, "pending");
       const sms = await demo.sms();
-      // The focus waits in the code's field.
+      // The focus is already in the code field.
       await page.keyboard.type(wrongFor(sms.code));
       await page.keyboard.press("Enter");
       await status(page, "invalid");
@@ -557,7 +557,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
       await expect.poll(() => page.locator("#lookup-result").innerText()).toContain("GB");
     }));
 
-  test.each([375, 390])("at %i px nothing is wider than the screen, no word is broken, and the notice of a message fills in its code", (width) =>
+  test.each([375, 390])("at %i px nothing is wider than the screen, no word is broken, and tapping the notice of a message fills in its code", (width) =>
     onPage(
       async (page, demo) => {
         const overflow = () =>
@@ -591,7 +591,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
     ),
   );
 
-  test("a demo that stops is told, and one that starts anew on its port is taken up with its new key", () =>
+  test("the page reports a stopped demo, and uses the new key of one that starts again on the same port", () =>
     onPage(
       async (page, demo) => {
         const { port } = new URL(demo.url);
@@ -624,7 +624,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
   });
 });
 
-/** Words that are on more than one line, outside of boxes that scroll. */
+/** Words that are split across lines, outside scrolling boxes. */
 const brokenWords = `(() => {
   const broken = [];
   const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
@@ -640,7 +640,7 @@ const brokenWords = `(() => {
   return broken;
 })()`;
 
-/** Texts whose colour stands less than 4.5 to 1 (WCAG 2, AA) against the nearest opaque background. */
+/** Texts whose contrast with the nearest opaque background is below 4.5:1 (WCAG 2, AA). */
 const lowContrast = `(() => {
   const parse = (colour) => colour.match(/[\\d.]+/g).map((part) => (colour.startsWith("color(") ? part * 255 : Number(part)));
   const luminance = ([r, g, b]) => [r, g, b].map((c) => c / 255).map((c) => (c <= 0.03928 ? c / 12.92 : ((c + 0.055) / 1.055) ** 2.4)).reduce((sum, c, i) => sum + c * [0.2126, 0.7152, 0.0722][i], 0);

@@ -3,11 +3,11 @@ import type { ShownMessage } from "../../src/cli/demo/messages.js";
 import { readDevSettings } from "../../src/cli/settings.js";
 import { startDev } from "../../src/cli/start.js";
 
-test("a receipt from the page reaches the record of its authentication; none is taken over the service's own route", async () => {
+test("a receipt from the page updates its authentication; the service's own receipt route accepts none", async () => {
   const given = { PHONEPROOF_DEV_CUSTOMER_UUID: "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f", PHONEPROOF_DEV_API_KEY: "k".repeat(32) };
   const settings = readDevSettings(["--port", "0", "--json", "--data", "memory"], given);
   let reported: (status: string) => void = () => {};
-  /** The first that a callback reports after the hand-over. */
+  /** The first status that a callback reports after `submitted`. */
   const status = new Promise<string>((resolve) => (reported = resolve));
   const dev = await startDev(settings, {
     out(line) {

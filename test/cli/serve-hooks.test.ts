@@ -4,7 +4,7 @@ import { runServe } from "../../src/cli/serve/run.js";
 import { readServeSettings } from "../../src/cli/serve/settings.js";
 import * as served from "./hooks-verifier.js";
 
-test("a module's hooks are served, and need no customers: /v1 is then not served", async () => {
+test("serves the hooks of a module without customers; /v1 is then not served", async () => {
   const lines: Record<string, unknown>[] = [];
   const errors: string[] = [];
   const stop = new AbortController();

@@ -11,15 +11,15 @@ export type Line = Readonly<Record<string, unknown>>;
 export interface Served {
   readonly url: string;
   readonly port: number;
-  /** Of `--metrics-port`. */
+  /** The URL of the metrics, with `--metrics-port`. */
   readonly metrics: string | undefined;
   readonly lines: readonly Line[];
   /** Everything that it has written so far, to both outputs. */
   written(): string;
   signal(name: NodeJS.Signals): void;
-  /** Reads its standard output no more, as a log collector that has died. */
+  /** Stops reading its standard output, like a log collector that has died. */
   closeOutput(): void;
-  /** The exit code and, where one ended it, the signal. */
+  /** The exit code, or the signal that ended it. */
   readonly exited: Promise<readonly [number | null, NodeJS.Signals | null]>;
 }
 
@@ -49,14 +49,14 @@ export async function startServe(path: string, args: readonly string[], env: Rea
   };
 }
 
-/** What was answered over a plain socket, and whether the server has closed it. */
+/** A plain socket: what the server sent on it, and whether it has closed it. */
 export interface RawConnection {
   readonly socket: Socket;
   received(): string;
   closed(): boolean;
 }
 
-/** A connection on which a client may say what it likes. */
+/** Opens a connection on which a test can write anything. */
 export async function rawConnection(port: number): Promise<RawConnection> {
   const socket = connect(port, "127.0.0.1");
   let received = "";

@@ -2,7 +2,7 @@ import { createClient } from "redis";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier } from "../../src/create-verifier.js";
 
-/** What `phoneproof serve` is given in the tests: a verifier as the environment describes it, whose messages are posted to a carrier that answers when it likes. */
+/** The module for `phoneproof serve` in the tests, configured by the environment. Messages are posted to CARRIER. */
 const { REDIS_URL = "", CARRIER = "", CUSTOMER = "", API_KEY = "", SECRET = "" } = process.env;
 
 const client = createClient({ url: REDIS_URL, disableOfflineQueue: true });

@@ -64,14 +64,14 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     const response = await fetch(`${one.url}/healthz`);
     return [response.status, await response.text()];
   };
-  /** Holds the carrier's answers back until `release`. */
+  /** Holds back the carrier's responses until `release`. */
   const holdCarrier = () => {
     const held: ServerResponse[] = [];
     outside.answer = ({ path }, response) => void (path === "/messages" ? held.push(response) : response.writeHead(204).end());
     return { held, release: () => held.forEach((response) => void response.writeHead(200).end()) };
   };
 
-  test("serves the four routes, receipts and /healthz, and logs a line for each request that holds no number, code, key or user's id", async () => {
+  test("serves /v1, receipts and /healthz, and logs each request on a line without numbers, codes, keys or user ids", async () => {
     const one = await start();
     expect(await health(one)).toEqual([200, "ok\n"]);
     const trace = randomUUID().replaceAll("-", "");
@@ -112,7 +112,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     for (const secret of [number.slice(1), code, api_key, customer_uuid, authentication_uuid, "device-of-a-user"]) expect(one.written()).not.toContain(secret);
   });
 
-  test("on SIGTERM no connection is taken any more, what is under way is answered, callbacks are delivered, exit code 0", async () => {
+  test("on SIGTERM it accepts no new connections, completes requests in progress, delivers callbacks and exits with 0", async () => {
     const one = await start();
     const carrier = holdCarrier();
     const creating = post(one, "authentication", { phone_number: number, callback_url: `${outside.origin}/hook` });
@@ -134,7 +134,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(outside.received.filter(({ path }) => path === "/hook")).toHaveLength(1);
   });
 
-  test("--drain: goes on answering while /healthz says 503, each answer ending its connection, and then stops", async () => {
+  test("--drain: keeps serving while /healthz returns 503, closes the connection after each response, and then stops", async () => {
     const one = await start("--drain", "2");
     one.signal("SIGINT");
     await expect.poll(() => one.lines.at(-1)?.["type"]).toBe("stopping");
@@ -144,7 +144,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(await one.exited).toEqual([0, null]);
   });
 
-  test("500 kept connections and 50 that have said nothing do not hold a stop up, and the one with a request on it gets its answer", async () => {
+  test("500 idle connections and 50 silent ones do not delay a stop, and a request in progress gets its response", async () => {
     const one = await start();
     const carrier = holdCarrier();
     const kept = await Promise.all(Array.from({ length: 500 }, () => rawConnection(one.port)));
@@ -161,7 +161,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(await one.exited).toEqual([0, null]);
   });
 
-  test("--grace: what is not done by then is cut off, said so, and the exit code is 1", async () => {
+  test("--grace: requests that are unfinished by then are cut off and counted in the log, and the exit code is 1", async () => {
     const one = await start("--grace", "1");
     const carrier = holdCarrier();
     const creating = post(one, "authentication", { phone_number: number });
@@ -176,7 +176,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
   test.each([
     ["SIGTERM", 143],
     ["SIGINT", 130],
-  ] as const)("a second signal, %s, ends it at once with %i", async (signal, code) => {
+  ] as const)("a second signal, %s, ends it at once with exit code %i", async (signal, code) => {
     const one = await start();
     const carrier = holdCarrier();
     const creating = post(one, "authentication", { phone_number: number }).catch(() => undefined);
@@ -188,7 +188,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     await creating;
   });
 
-  test("headers that trickle in, bodies that stop half-way and no HTTP at all are refused in time, with a line each", async () => {
+  test("slow headers, incomplete bodies and non-HTTP data are rejected in time, each with a log line", async () => {
     const one = await start();
     const [trickle, half, broken, large, garbage, silent] = await Promise.all(Array.from({ length: 6 }, () => rawConnection(one.port)));
     if (!trickle || !half || !broken || !large || !garbage || !silent) throw new Error("no connections");
@@ -214,7 +214,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(one.written()).not.toContain(number.slice(1));
   });
 
-  test("a body that breaks after its answer is no request more", async () => {
+  test("a body that becomes invalid after the response is not logged as another request", async () => {
     const one = await start();
     const { socket, received, closed } = await rawConnection(one.port);
     socket.write("GET /healthz HTTP/1.1\r\nhost: x\r\ntransfer-encoding: chunked\r\n\r\n");
@@ -225,7 +225,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(requests(one)).toMatchObject([{ route: "/healthz", status: 200 }]);
   });
 
-  test("a client that leaves before its answer is told as 499", async () => {
+  test("a client that disconnects before the response is logged as 499", async () => {
     const one = await start();
     const carrier = holdCarrier();
     const leaving = new AbortController();
@@ -242,7 +242,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     carrier.release();
   });
 
-  test("a store that hangs or is gone: /healthz says 503 within its time limit, tells so once, and 200 when it is back", async () => {
+  test("while the store hangs or is down, /healthz returns 503; each change is logged once", async () => {
     const one = await start();
     expect(await health(one)).toEqual([200, "ok\n"]);
     await redis.signal("SIGSTOP");
@@ -258,7 +258,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(one.lines.filter(({ type }) => type === "store").map(({ ok }) => ok)).toEqual([false, true, false, true]);
   });
 
-  test("probes are no load: many at a time, and again and again within two seconds, are one read of the store", async () => {
+  test("concurrent and repeated probes within two seconds cause only one read of the store", async () => {
     const one = await start();
     const reads = async () => Number(/cmdstat_evalsha:calls=(\d+)/.exec(await redis.cli("INFO", "commandstats"))?.[1] ?? 0);
     await redis.cli("CONFIG", "RESETSTAT");
@@ -268,7 +268,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(waves).toBeGreaterThan(1);
   });
 
-  test("--wires: what it names is served beside /v1 and receipts, its routes are in the log, and nothing of it is served unasked", async () => {
+  test("--wires: the named wires are served alongside /v1 and their routes logged; without the option they are not served", async () => {
     const one = await start("--wires", "prelude-v2,twilio-verify");
     const client = new Prelude({ apiToken: api_key, baseURL: one.url, maxRetries: 0 });
     const target = { type: "phone_number", value: number } as const;
@@ -293,7 +293,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     });
   });
 
-  test("--metrics-port: Prometheus' text on a port of its own, which counts the service's requests", async () => {
+  test("--metrics-port: serves Prometheus metrics of the service's requests on a separate port", async () => {
     const one = await start("--metrics-port", "0");
     await post(one, "authentication", { phone_number: number });
     expect(new URL(one.metrics as string).port).not.toBe(String(one.port));
@@ -302,7 +302,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
     expect(await one.exited).toEqual([0, null]);
   });
 
-  test("who reads its log may go: the service stays", async () => {
+  test("keeps running when its log is no longer read", async () => {
     const one = await start();
     expect(one.lines).toHaveLength(1);
     one.closeOutput();
@@ -313,7 +313,7 @@ describe.skipIf(!redisIsInstalled("the serve command on Redis"))("phoneproof ser
   });
 });
 
-describe("phoneproof serve: what does not start, why, and the fix", () => {
+describe("phoneproof serve: start-up errors and their fixes", () => {
   let folder: string;
   beforeAll(async () => {
     folder = await mkdtemp(join(tmpdir(), "phoneproof-serve-"));
@@ -341,13 +341,13 @@ describe("phoneproof serve: what does not start, why, and the fix", () => {
       "it has no customers",
     ],
     ["older.mjs", "export const verifier = { flush() {}, close() {} };", "install the same version in both places"],
-  ])("%s: exit code 2, nothing on stdout", async (name, text, fix) => {
+  ])("%s: exit code 2, the fix on stderr, nothing on stdout", async (name, text, fix) => {
     const { code, stdout, stderr } = await run(name, text, ["--port", "0"]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(fix);
   });
 
-  test("docs/serve.md has the words that are printed", async () => {
+  test("docs/serve.md lists the start-up errors as they are printed", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const served = `export const verifier = ${stub};`;
@@ -390,13 +390,13 @@ describe("phoneproof serve: what does not start, why, and the fix", () => {
     expect(stderr).toContain("phoneproof serve MODULE");
   });
 
-  test("PORT that is no port is named", async () => {
+  test("the error for an invalid PORT names the environment variable", async () => {
     expect((await runCommand(command.path, ["serve", "a.js"], { PORT: "tcp://10.0.0.1:80" })).stderr).toContain(
       "the environment variable PORT takes a whole number",
     );
   });
 
-  test("a port that is taken, of the service or of the metrics: exit code 1, the option to fix it by, and the verifier is closed", async () => {
+  test("a service or metrics port in use: exits with 1, names the option to change, and closes the verifier", async () => {
     const other = createServer().listen(0, "127.0.0.1");
     await once(other, "listening");
     const { port } = other.address() as { port: number };
@@ -408,7 +408,7 @@ describe("phoneproof serve: what does not start, why, and the fix", () => {
     other.close();
   });
 
-  test("an address that is none of this machine's is named", async () => {
+  test("an address that is not one of this machine is reported", async () => {
     const { code, stderr } = await run("address.mjs", `export const verifier = ${stub};`, ["--host", "203.0.113.1"]);
     expect(code).toBe(1);
     expect(stderr).toContain("cannot listen on 203.0.113.1:3000 (EADDRNOTAVAIL): choose another address with --host");

@@ -63,7 +63,7 @@ afterAll(() => {
   server.closeAllConnections();
 });
 
-test("every file of the page is served, kept nowhere, opened to no other origin, and runs no script but its own files", async () => {
+test("every file of the page is served uncached and to no other origin, and its policy allows only the page's own scripts", async () => {
   expect([...assets.keys()]).toContain("/");
   for (const path of [...assets.keys(), "/dev/session", "/dev/events"]) {
     const abort = new AbortController();
@@ -78,7 +78,7 @@ test("every file of the page is served, kept nowhere, opened to no other origin,
   }
 });
 
-test("the page loads nothing from elsewhere and only files that are served", () => {
+test("the page loads only files that the demo serves", () => {
   for (const [path, { text }] of assets) {
     const named = [...text.matchAll(/(?:src|href)="([^"]+)"|from "([^"]+)"|url\(([^)]+)\)/g)].map((match) => match[1] ?? match[2] ?? match[3] ?? "");
     for (const name of named.filter((reference) => !reference.startsWith("#")))
@@ -86,7 +86,7 @@ test("the page loads nothing from elsewhere and only files that are served", () 
   }
 });
 
-test("paths under /dev/ are the demo's own, everything else is the service's", async () => {
+test("the demo handles its page and paths under /dev/, and the service everything else", async () => {
   expect((await fetch(`${url}/v1/check`, { method: "POST" })).status).toBe(418);
   expect((await fetch(`${url}/nowhere`)).status).toBe(418);
   expect((await fetch(`${url}/dev/nowhere`)).status).toBe(404);
@@ -94,7 +94,7 @@ test("paths under /dev/ are the demo's own, everything else is the service's", a
   expect([post.status, post.headers.get("allow")]).toEqual([405, "GET, HEAD"]);
 });
 
-test("a page that opens late is told the messages so far, then each one as it comes", async () => {
+test("a page that opens late receives the messages so far, then each new one", async () => {
   messages.add(message);
   const response = await fetch(`${url}/dev/events`);
   const reader = (response.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
@@ -110,7 +110,7 @@ describe("receipts from the page", () => {
   const receipt = (fields: object, type = "application/json") =>
     fetch(`${url}/dev/receipts`, { method: "POST", headers: { "content-type": type }, body: JSON.stringify(fields) });
 
-  test("the first one settles its message, is told to the pages, and is the last", async () => {
+  test("the first one settles its message and is sent to the pages; a second one is rejected", async () => {
     const name = { authentication_uuid, attempt: 11 };
     messages.add({ ...message, ...name });
     const response = await fetch(`${url}/dev/events`);
@@ -122,21 +122,21 @@ describe("receipts from the page", () => {
     await reader.cancel();
     expect((await receipt({ ...name, status: "undeliverable" })).status).toBe(409);
     expect(settled).toHaveLength(1);
-    // A page that opens later is told with the message.
+    // A page that opens later receives it with the message.
     const later = await fetch(`${url}/dev/events`);
     const again = (later.body as ReadableStream<Uint8Array>).pipeThrough(new TextDecoderStream()).getReader();
     expect((await again.read()).value).toContain(`data: ${JSON.stringify({ ...message, ...name, delivery: "delivered" })}\n\n`);
     await again.cancel();
   });
 
-  test("what is no receipt, or not from a page of this origin, settles nothing", async () => {
+  test("an invalid receipt, or one from another origin, settles nothing", async () => {
     const before = settled.length;
     messages.add({ ...message, attempt: 12 });
     messages.add({ ...message, attempt: 13 });
     messages.add({ ...message, attempt: 14, outcome: "unknown" });
     const good = { authentication_uuid, attempt: 12, status: "delivered" };
     const statuses = async (...answers: Promise<Response>[]) => (await Promise.all(answers)).map(({ status }) => status);
-    // A page elsewhere may send these types without asking; for application/json the browser asks first, by OPTIONS.
+    // A page of another origin may send these types without a preflight; application/json needs one, by OPTIONS.
     expect(await statuses(receipt(good, "text/plain"), receipt(good, "application/x-www-form-urlencoded"))).toEqual([415, 415]);
     const asked = await fetch(`${url}/dev/receipts`, { method: "OPTIONS", headers: { origin: "https://elsewhere.example" } });
     expect([asked.status, asked.headers.get("allow"), asked.headers.get("access-control-allow-origin")]).toEqual([405, "POST", null]);
@@ -149,12 +149,12 @@ describe("receipts from the page", () => {
   });
 });
 
-test("names of this machine, and names that only look like them", () => {
+test("isLoopback accepts names of this machine, and not those that only look like them", () => {
   for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"]) expect(isLoopback(host), host).toBe(true);
   for (const host of ["", "0.0.0.0", "localhost.example", "127.0.0.1.example", "example", "10.0.0.1", "[::2]"]) expect(isLoopback(host), host).toBe(false);
 });
 
-test("a page that opens late is told the last 50 of each kind, each as it stands", async () => {
+test("a page that opens late receives the last 50 events of each kind, each in its latest state", async () => {
   const late = createFeed();
   for (let call = 1; call <= 60; call++) late.tell("call", String(call), { call });
   late.tell("callback", "1", { status: "failed" });
@@ -171,7 +171,7 @@ test("a page that opens late is told the last 50 of each kind, each as it stands
   expect(events[50]).toBe('event: callback\ndata: {"status":"delivered"}');
 });
 
-describe("the Host header: what no DNS of a stranger's can point here, and the name that --host gave", () => {
+describe("the Host header must be localhost, an IP address or the name given with --host", () => {
   const get = (host: string, path = "/dev/session") =>
     new Promise<[number | undefined, string]>((resolve, reject) => {
       request(new URL(path, url), { headers: { host } }, (response) => {
@@ -184,12 +184,12 @@ describe("the Host header: what no DNS of a stranger's can point here, and the n
     });
 
   test.each(["localhost", "localhost:3000", "LOCALHOST", "127.0.0.1:3000", "192.168.1.7:3000", "[::1]:3000", "[fe80::1]", "demo.example", "DEMO.example:3000"])(
-    "%s is answered",
+    "%s is accepted",
     async (host) => expect((await get(host))[0]).toBe(200),
   );
 
   test.each(["rebound.example", "rebound.example:3000", "127.0.0.1.example", "localhost.example", "demo.example.evil.example", "2130706433"])(
-    "%j is refused, on every path, with the fix",
+    "%j is rejected on every path, with the fix",
     async (host) => {
       for (const path of ["/", "/dev/session", "/dev/events", "/v1/check"]) {
         const [status, text] = await get(host, path);
@@ -199,20 +199,20 @@ describe("the Host header: what no DNS of a stranger's can point here, and the n
     },
   );
 
-  test("listening on all addresses opens it to no name", () => {
+  test("listening on all addresses allows no other host name", () => {
     expect(isOwnHost("rebound.example:3000", "0.0.0.0")).toBe(false);
     expect(isOwnHost("0.0.0.0:3000", "0.0.0.0")).toBe(true);
     expect(isOwnHost(undefined, "0.0.0.0")).toBe(false);
   });
 });
 
-test("the page knows the countries behind a calling code, the main one first", () => {
+test("the session lists the countries of a calling code, the main one first", () => {
   expect(session.calling_codes["1"]?.slice(0, 1)).toEqual(["US"]);
   expect(session.calling_codes["44"]?.[0]).toBe("GB");
   expect(session.calling_codes["33"]).toEqual(["FR"]);
 });
 
-test("a shell reads quoted text as it is", () => {
+test("shellQuoted escapes quotes and variables, and there are four curl commands", () => {
   expect(shellQuoted("it's $HOME")).toBe(`'it'\\''s $HOME'`);
   expect(curls("http://127.0.0.1:3000", session)).toHaveLength(4);
 });

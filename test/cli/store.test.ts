@@ -26,7 +26,7 @@ const shared = () => ({
   PHONEPROOF_DEV_SECRET: randomUUID(),
 });
 
-/** Two processes of the demo on one store, which must both end with 0. */
+/** Runs two processes of the demo on one store; both must exit with 0. */
 async function withTwo(url: string, env: Readonly<Record<string, string>>, run: (first: Demo, second: Demo) => Promise<void>): Promise<void> {
   const demos: Demo[] = [];
   try {
@@ -39,7 +39,7 @@ async function withTwo(url: string, env: Readonly<Record<string, string>>, run: 
 
 const wrongFor = (code: string) => (code === "000000" ? "000001" : "000000");
 
-/** What one process stores, the other one has. */
+/** Checks that each process uses what the other has stored. */
 async function shareOne(first: Demo, second: Demo): Promise<void> {
   const check = async (demo: Demo, authentication_uuid: string, check_code: string) => (await post(demo, "check", { authentication_uuid, check_code })).status;
 
@@ -63,7 +63,7 @@ async function shareOne(first: Demo, second: Demo): Promise<void> {
   expect(sent).toEqual([...Array(5).fill("pending"), "rate_limited"]);
 }
 
-/** Starts that must fail: the exit code, what was printed, and the time it took in milliseconds. */
+/** A start that must fail with exit code 1 and one line within 25 seconds; returns that line. */
 async function refused(url: string, env: Readonly<Record<string, string>> = {}, path = command.path) {
   const started = performance.now();
   const ended = await runCommand(path, ["dev", "--port", "0", "--store", url], env);
@@ -83,7 +83,7 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
 
   test("two processes share redis://…", () => withTwo(redis.url, shared(), shareOne));
 
-  test("without the three variables it says that they are needed to share; with some of them, which", async () => {
+  test("names the variables to set in each process to share a store: all three, or the missing ones", async () => {
     await withTwo(redis.url, {}, async (first, second) => {
       await expect.poll(first.stderr).toContain("Ctrl+C");
       expect(first.stderr()).toContain("with Redis");
@@ -100,7 +100,7 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
     });
   });
 
-  test("the memory store needs none of it said", async () => {
+  test("prints no such note with the memory store", async () => {
     const demo = await startDemo(command.path);
     try {
       await expect.poll(demo.stderr).toContain("Ctrl+C");
@@ -111,7 +111,7 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
     }
   });
 
-  test("answers 503 while the server is away and 200 after it is back, and ends when told to even without it", async () => {
+  test("returns 503 while the server is down and 200 after it is back, and stops on SIGINT even without it", async () => {
     const own = await startRedis();
     const demo = await startDemo(command.path, ["--port", "0", "--store", own.url], shared());
     const create = () => post(demo, "authentication", { phone_number: "+33612345604" });
@@ -127,14 +127,14 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
     }
   });
 
-  test("a port that is taken ends it, although the client is connected", async () => {
+  test("exits with 1 if the port is in use, although the client is connected", async () => {
     const taken = await startDemo(command.path);
     const ended = await runCommand(command.path, ["dev", "--port", new URL(taken.url).port, "--store", redis.url]);
     expect(await taken.stop()).toBe(0);
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining("is taken") });
   });
 
-  test("a wrong password: the server's reason, without the password", async () => {
+  test("a wrong password: prints the server's reason, without the password", async () => {
     const own = await startRedis();
     try {
       await own.cli("CONFIG", "SET", "requirepass", "right");
@@ -155,7 +155,7 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
 
     test("two processes share it", () => withTwo(upstash.url, { ...shared(), UPSTASH_REDIS_REST_TOKEN: upstash.token }, shareOne));
 
-    test("a wrong token: the server's reason, without the token", async () => {
+    test("a wrong token: prints the server's reason, without the token", async () => {
       const stderr = await refused(upstash.url, { UPSTASH_REDIS_REST_TOKEN: "hunter2" });
       expect(stderr).toContain("Unauthorized");
       expect(stderr).not.toContain("hunter2");
@@ -169,7 +169,7 @@ afterAll(() => mongo?.stop());
 describe.skipIf(mongo === undefined)("phoneproof dev --store on MongoDB", () => {
   const { url } = mongo ?? { url: "" };
 
-  test("two processes share mongodb://…, with its indexes", async () => {
+  test("two processes share mongodb://…, and its indexes are created", async () => {
     const name = newDatabase();
     const own = new URL(url);
     own.pathname = `/${name}`;
@@ -188,22 +188,22 @@ describe.skipIf(mongo === undefined)("phoneproof dev --store on MongoDB", () => 
 const postgres: PostgresServer | undefined = await postgresServer("dev --store on PostgreSQL");
 afterAll(() => postgres?.stop());
 
-test.skipIf(postgres === undefined)("two processes share postgres://…, with its schema", async () => {
+test.skipIf(postgres === undefined)("two processes share postgres://…, and its schema is created", async () => {
   const url = await newPostgresDatabase(postgres);
   await withTwo(url, shared(), shareOne);
   expect(await sql(url, "select number from phoneproof.step")).toEqual([{ number: 1 }]);
 });
 
-test("a name of a schema that PostgreSQL's store refuses: a message that names --prefix", async () => {
+test("the error for an invalid PostgreSQL schema name names --prefix", async () => {
   const args = ["stats", "--store", "postgres://127.0.0.1:1", "--prefix", "Shop-X"];
   const ended = await runCommand(command.path, args, { PHONEPROOF_SECRET: secret });
   expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/^phoneproof: --prefix must be a lower-case letter or `_`, [^\n]+\n$/) });
 });
 
-describe("a server that cannot be used: a message that names --store, exit code 1, within a few seconds", () => {
+describe("a server that cannot be used: an error that names --store, exit code 1, within a few seconds", () => {
   const token = { UPSTASH_REDIS_REST_TOKEN: "hunter2" };
   const sockets = new Set<Socket>();
-  /** Takes connections and says nothing. */
+  /** Accepts connections and sends nothing. */
   const silent = createServer((socket) => void sockets.add(socket.on("error", () => {})));
   beforeAll(() => new Promise<void>((done) => silent.listen(0, "127.0.0.1", done)));
   afterAll(() => {
@@ -217,14 +217,14 @@ describe("a server that cannot be used: a message that names --store, exit code 
     "postgres://user:hunter2@127.0.0.1",
     "mongodb://user:hunter2@127.0.0.1",
     "http://127.0.0.1",
-  ])("%s: nobody listens", async (url) => {
+  ])("%s: no server listens", async (url) => {
     const stderr = await refused(`${url}:${await freePort()}`, token);
     expect(stderr).toContain("Start it, or correct the URL.");
     expect(stderr).not.toContain("hunter2");
   });
 
   test.concurrent.each(["redis://127.0.0.1", "rediss://127.0.0.1", "postgres://127.0.0.1", "mongodb://127.0.0.1", "http://127.0.0.1"])(
-    "%s: nobody answers",
+    "%s: the server does not respond",
     async (url) => {
       expect(await refused(`${url}:${(silent.address() as AddressInfo).port}`, token)).toContain("Start it, or correct the URL.");
     },
@@ -236,12 +236,12 @@ describe("a server that cannot be used: a message that names --store, exit code 
     "mongodb://user:ter2@127.0.0.1/?nonsense=hunter2",
     "redis://user:hunter2@127.0.0.1/nonsense",
     "redis://user:hun%ter2@127.0.0.1",
-  ])("a URL that its driver refuses: %s", async (url) => {
+  ])("the password is not shown if the driver rejects the URL: %s", async (url) => {
     expect(await refused(url)).not.toContain("ter2");
   });
 });
 
-describe("where the driver is not installed", () => {
+describe("without an installed driver", () => {
   const root = fileURLToPath(new URL("../..", import.meta.url));
   let folder: string;
   beforeAll(async () => {
@@ -261,12 +261,12 @@ describe("where the driver is not installed", () => {
     ["mongodb", "mongodb://127.0.0.1"],
     ["mongodb", "mongodb+srv://cluster.example"],
     ["@upstash/redis", "https://eu1-example.upstash.io"],
-  ])("it names npm install %s for %s", async (name, url) => {
+  ])("the error names npm install %s for %s", async (name, url) => {
     const stderr = await refused(url, { UPSTASH_REDIS_REST_TOKEN: "hunter2" }, join(folder, "dist/dev.js"));
     expect(stderr).toMatch(new RegExp(`npm install ${name}\n$`));
   });
 
-  test("the memory store needs none", async () => {
+  test("the memory store works", async () => {
     const demo = await startDemo(join(folder, "dist/dev.js"));
     expect(await demo.stop()).toBe(0);
   });

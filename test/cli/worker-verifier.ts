@@ -2,7 +2,7 @@ import { createClient } from "redis";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier } from "../../src/create-verifier.js";
 
-/** What `phoneproof worker` is given in the tests: a verifier as the environment describes it. */
+/** The module for `phoneproof worker` in the tests, configured by the environment. */
 const { REDIS_URL = "", ALLOWED_ORIGIN = "", CUSTOMER = "", SECRET = "", WORKER } = process.env;
 
 const client = createClient({ url: REDIS_URL, disableOfflineQueue: true });

@@ -14,7 +14,7 @@ import { type Receiver, receiver } from "../support/receiver.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { type BuiltCommand, buildCommand, runCommand, spawnCommand } from "./demo.js";
 
-test("a signal that comes while the module is loaded ends the worker", async () => {
+test("a signal while the module is being loaded stops the worker", async () => {
   const folder = await mkdtemp(join(tmpdir(), "phoneproof-worker-"));
   const module = join(folder, "verifier.mjs");
   await writeFile(module, "export const verifier = { flush: async () => ({}), close: async () => {} };");
@@ -104,7 +104,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
   test.each([
     ["worker: false", "SIGTERM", false],
     ["a worker of its own", "SIGINT", true],
-  ] as const)("for a verifier with %s: delivers what is stored before its start and after, once each, until %s", async (_, signal, own) => {
+  ] as const)("for a verifier with %s: delivers callbacks stored before and after its start, once each, until %s", async (_, signal, own) => {
     const before = await create();
     expect(hook.received).toEqual([]);
     let after = "";
@@ -118,7 +118,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
     expect(told()).toEqual([before, after]);
   });
 
-  test("looks every 5 seconds without --interval, and says so", async () => {
+  test("without --interval, reports an interval of 5 s and its module", async () => {
     let printed = "";
     const work = async (stderr: () => string) => {
       await expect.poll(stderr).toContain("every 5 s");
@@ -128,7 +128,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
     expect(printed).toContain(module);
   });
 
-  test("on SIGTERM the delivery under way is finished and settled first", async () => {
+  test("on SIGTERM, a delivery in progress is finished and settled first", async () => {
     await create();
     let held: ServerResponse | undefined;
     hook.answer = (_request, response) => {
@@ -148,7 +148,7 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
     expect(await waiting()).toBe(0);
   });
 
-  test("goes on after the store was away", async () => {
+  test("continues after the store was down", async () => {
     let id = "";
     const work = async (stderr: () => string) => {
       await expect.poll(stderr).toContain("every 1 s");
@@ -197,7 +197,7 @@ describe("phoneproof worker: the module", () => {
     ["whole.cjs", `module.exports = ${stub};`],
     ["compiled.cjs", `Object.defineProperty(exports, "__esModule", { value: true }); exports.default = ${stub};`],
     ["held-open.mjs", `setInterval(() => {}, 1000); export const verifier = ${stub};`],
-  ])("%s gives its verifier, which is closed in the end", async (name, text) => {
+  ])("%s exports a verifier, which is closed at the end", async (name, text) => {
     expect(await run(name, text)).toEqual({ code: 0, stdout: '{"delivered":0,"failed":0,"dead":0}\nclosed\n', stderr: "" });
   });
 
@@ -215,7 +215,7 @@ describe("phoneproof worker: the module", () => {
     expect(stderr).toContain(fix);
   });
 
-  test.each(["nowhere.mjs", "."])("%s is no file: exit code 2", async (name) => {
+  test.each(["nowhere.mjs", "."])("%s is not a file: exit code 2", async (name) => {
     const { code, stdout, stderr } = await runCommand(command.path, ["worker", join(folder, name)]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("name the module that exports your verifier");
