@@ -26,7 +26,7 @@ afterEach(async () => {
   for (const close of closing.splice(0)) await close();
 });
 
-/** A server on loopback; `asked` are the requests that came, in their order. */
+/** A server on loopback; `asked` lists the requests it received, in order. */
 async function serve(handler: RequestListener) {
   const asked: { readonly method: string | undefined; readonly url: string | undefined; readonly headers: IncomingMessage["headers"] }[] = [];
   const server = createServer((request, response) => {
@@ -41,7 +41,7 @@ async function serve(handler: RequestListener) {
   return { baseUrl: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked };
 }
 
-/** A client of a real verifier over HTTP. `before` is asked first: what it answers true to does not reach the verifier. */
+/** A client of a real verifier over HTTP. A request for which `before` returns true does not reach the verifier. */
 async function realService(
   options: Partial<ClientOptions> = {},
   before: (request: IncomingMessage, response: ServerResponse, asked: number) => boolean | Promise<boolean> = () => false,
@@ -58,7 +58,7 @@ const fake = { apiKey: "k".repeat(40), customerUuid: "5f0c7f3e-1d2b-4c3a-9e8f-7a
 const id = "11111111-2222-3333-4444-555555555555";
 const pending = { authentication_uuid: id, created_at: "2026-03-01T12:00:00.000Z", expires_at: "2026-03-01T12:10:00.000Z", status: "pending" };
 
-/** A client of a server that answers as it is told. */
+/** A client of a server with this handler. */
 async function clientOf(handler: RequestListener, options: Partial<ClientOptions> = {}) {
   const { baseUrl, asked } = await serve(handler);
   return { asked, client: createClient({ baseUrl, ...fake, ...options }) };
@@ -92,7 +92,7 @@ describe("a client of a real service", () => {
     expect(await client.lookup({ phone_number: numberOf(1) })).toEqual({ phone_number: numberOf(1), country_code: "FR", line_type: "Mobile" });
   });
 
-  test("asks for a call, and tells the channel of the newest message unless it is an SMS", async () => {
+  test("requests a call, and returns the channel of the newest message unless it is an SMS", async () => {
     const [sms, calls] = [inbox(), inbox()];
     const routes = [
       { name: "sms", sender: sms },
@@ -117,7 +117,7 @@ describe("a client of a real service", () => {
     expect(await failure(client.createAuthentication({ phone_number: numberOf(3), channel: "telegram" }))).toMatchObject({ code: "bad_request" });
   });
 
-  test("a fault is a FaultError with the wire's code, message and doc_url", async () => {
+  test("an error response is a FaultError with its code, message and doc_url", async () => {
     const { client } = await realService();
     const error = await failure(client.check({ authentication_uuid: id, check_code: "123456" }));
     expect(error).toBeInstanceOf(FaultError);
@@ -126,24 +126,24 @@ describe("a client of a real service", () => {
     expect((error as FaultError).doc_url).toMatch(/^https?:\/\//);
   });
 
-  test("a wrong API key is forbidden, and its text is in no part of the error", async () => {
+  test("a wrong API key gives `forbidden`, and the error does not contain the key", async () => {
     const { client } = await realService({ apiKey: "pp_not_the_right_key" });
     const error = await failure(client.lookup({ phone_number: numberOf(1) }));
     expect(error).toMatchObject({ code: "forbidden", status: 403 });
     expect(JSON.stringify(error) + (error as Error).stack).not.toContain("pp_not_the_right_key");
   });
 
-  test("a store that is gone is unavailable, with retry_after; a retry is not repeated", async () => {
+  test("a store that is down gives `unavailable` with retry_after, and the client does not repeat a retry", async () => {
     const { client, asked, store } = await realService();
     store.find = async () => Promise.reject(new Error("gone"));
     expect(await failure(client.retry({ authentication_uuid: id }))).toMatchObject({ name: "FaultError", code: "unavailable", status: 503, retry_after: 2 });
     expect(asked).toHaveLength(1);
   });
 
-  test("a create whose answer was lost is repeated under the same key: one message, one authentication", async () => {
+  test("a create whose response was lost is repeated with the same key: one message, one authentication", async () => {
     const { client, asked, box } = await realService({}, async (request, response, count) => {
       if (count > 1) return false;
-      // The first passes through the verifier; its answer does not get out.
+      // The verifier handles the first request, but its response is lost.
       const write = response.end.bind(response);
       response.end = ((...args: Parameters<typeof write>) => {
         response.end = write;
@@ -159,7 +159,7 @@ describe("a client of a real service", () => {
     expect((await client.check({ authentication_uuid, check_code: box.code() })).status).toBe("valid");
   });
 
-  test("each call has a key of its own; one that is given is used, and answers the same twice", async () => {
+  test("each create and check has its own idempotency key; a given key is used, and repeating it returns the same result", async () => {
     const { client, asked, box } = await realService();
     const first = await client.createAuthentication({ phone_number: numberOf(1) }, { idempotencyKey: "sign-up 17" });
     const again = await client.createAuthentication({ phone_number: numberOf(1) }, { idempotencyKey: "sign-up 17" });
@@ -176,20 +176,20 @@ describe("a client of a real service", () => {
   });
 });
 
-describe("what is asked", () => {
-  test.each(["", "/", "/v1", "/v1/"])("goes under /v1 of a base URL that ends with %j, prefix kept", async (end) => {
+describe("requests", () => {
+  test.each(["", "/", "/v1", "/v1/"])("go to /v1 below the path of a base URL that ends with %j", async (end) => {
     const { baseUrl, asked } = await serve((_, response) => json(response, 200, pending));
     await createClient({ baseUrl: `${baseUrl}/api${end}`, ...fake }).createAuthentication({ phone_number: "+33612345678" });
     expect(asked[0]).toMatchObject({ method: "POST", url: "/api/v1/authentication" });
   });
 
-  test("a lookup's number is percent-encoded, and whatever it holds stays in its place", async () => {
+  test("percent-encode the number of a lookup, so that it cannot change the path", async () => {
     const { client, asked } = await clientOf((_, response) => json(response, 200, { phone_number: "+1", line_type: "Unknown" }));
     await client.lookup({ phone_number: "+1/../retry?x=#" });
     expect(asked[0]).toMatchObject({ method: "GET", url: "/v1/lookup/%2B1%2F..%2Fretry%3Fx%3D%23", headers: { "customer-uuid": fake.customerUuid } });
   });
 
-  test("is sent as the customer of the options, whatever else the request holds", async () => {
+  test("are sent for the customer of the options, even if the request contains another", async () => {
     let body: unknown;
     const { client } = await clientOf(async (request, response) => {
       body = JSON.parse(await text(request));
@@ -200,7 +200,7 @@ describe("what is asked", () => {
   });
 });
 
-describe("facts in headers", () => {
+describe("facts in response headers", () => {
   const headers = {
     "x-phoneproof-phone-number": "+33612345678",
     "x-phoneproof-next-retry-at": "2026-03-01T12:00:30.000Z",
@@ -211,7 +211,7 @@ describe("facts in headers", () => {
     "x-phoneproof-channel": "voice",
   };
 
-  test("stand on the answer under the names of the direct calls", async () => {
+  test("are returned under the names of the direct calls", async () => {
     const { client } = await clientOf((_, response) => json(response, 200, pending, headers));
     expect(await client.createAuthentication({ phone_number: "+33612345678" })).toEqual({
       ...pending,
@@ -225,25 +225,25 @@ describe("facts in headers", () => {
     });
   });
 
-  test("that are none are left out", async () => {
+  test("are left out if they are invalid", async () => {
     const wrong = { "x-phoneproof-carrier-refused": "yes", "x-phoneproof-channel": "<b>", "x-phoneproof-remaining-retry": "-1" };
     const { client } = await clientOf((_, response) => json(response, 200, pending, wrong));
     expect(await client.createAuthentication({ phone_number: "+33612345678" })).toEqual(pending);
   });
 
-  test("never stand before the body's own", async () => {
+  test("do not override the fields of the body", async () => {
     const answer = { authentication_uuid: id, created_at: "a", next_retry_at: "b", remaining_retry: 3, status: "approved" };
     const { client } = await clientOf((_, response) => json(response, 200, answer, headers));
     expect(await client.retry({ authentication_uuid: id })).toMatchObject(answer);
   });
 
-  test("that are absent leave no trace", async () => {
+  test("are left out if they are absent", async () => {
     const { client } = await clientOf((_, response) => json(response, 200, pending));
     expect(await client.createAuthentication({ phone_number: "+33612345678" })).toEqual(pending);
   });
 });
 
-describe("an answer is one of the call that was made, or bad_answer", () => {
+describe("a response that does not fit its call is bad_answer", () => {
   const calls: Record<"create" | "retry" | "check" | "lookup", (client: ReturnType<typeof createClient>) => Promise<unknown>> = {
     create: (client) => client.createAuthentication({ phone_number: "+33612345678" }),
     retry: (client) => client.retry({ authentication_uuid: id }),
@@ -253,7 +253,7 @@ describe("an answer is one of the call that was made, or bad_answer", () => {
   const statuses = { create: authenticationStatuses, retry: retryStatuses, check: checkStatuses, lookup: [] } as Record<keyof typeof calls, readonly string[]>;
   const every = [...new Set(Object.values(statuses).flat()), "ok", "", "validated", null, undefined, 1];
 
-  test.each(Object.entries(calls))("%s: its own statuses alone are taken", async (call, make) => {
+  test.each(Object.entries(calls))("%s: only its own statuses are accepted", async (call, make) => {
     for (const status of every) {
       const { client } = await clientOf((_, response) => json(response, 200, { authentication_uuid: id, status }));
       const expected = statuses[call as keyof typeof calls].includes(status as string) ? { answer: { status } } : { code: "bad_answer", status: 200 };
@@ -277,14 +277,14 @@ describe("an answer is one of the call that was made, or bad_answer", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("an id that was asked for in capitals is the one that is answered", async () => {
+  test("an id sent in capitals matches the same id in lower case", async () => {
     const uuid = "abcdefab-2222-3333-4444-555555555555";
     const { client } = await clientOf((_, response) => json(response, 200, { authentication_uuid: uuid, status: "valid" }));
     expect(await client.check({ authentication_uuid: uuid.toUpperCase(), check_code: "123456" })).toMatchObject({ status: "valid" });
   });
 });
 
-test.each(["two\nlines", "ключ", 7 as never])("an idempotency key that no header can bear is a TypeError: %j", async (idempotencyKey) => {
+test.each(["two\nlines", "ключ", 7 as never])("an idempotency key that a header cannot contain is a TypeError: %j", async (idempotencyKey) => {
   const { client, asked } = await clientOf((_, response) => json(response, 200, pending));
   const error = await failure(client.createAuthentication({ phone_number: "+33612345678" }, { idempotencyKey }));
   expect(error).toBeInstanceOf(TypeError);
@@ -292,7 +292,7 @@ test.each(["two\nlines", "ключ", 7 as never])("an idempotency key that no he
   expect(asked).toEqual([]);
 });
 
-describe("no answer of the service", () => {
+describe("invalid and missing responses", () => {
   const create = (client: ReturnType<typeof createClient>, signal?: AbortSignal) => client.createAuthentication({ phone_number: "+33612345678" }, { signal });
   const oops = (response: ServerResponse, status: number, headers: Record<string, string> = {}) =>
     response.writeHead(status, { "content-type": "text/html", ...headers }).end("<html><h1>Bad gateway</h1></html>");
@@ -310,7 +310,7 @@ describe("no answer of the service", () => {
     ["a redirect, which is not followed", 1, 301, /HTTP 301 \(\/v1\/elsewhere\)/, (_, response) => oops(response, 301, { location: "/v1/elsewhere" })],
     ["a redirect that keeps the method, which is not followed", 1, 307, /HTTP 307/, (_, response) => oops(response, 307, { location: "https://a.example/" })],
   ];
-  test.each(bad)("%s: bad_answer, after attempts: %i", async (_, attempts, status, message, handler) => {
+  test.each(bad)("%s: bad_answer, number of attempts: %i", async (_, attempts, status, message, handler) => {
     const { client, asked } = await clientOf(handler);
     const error = await failure(create(client));
     expect(error).toBeInstanceOf(TransportError);
@@ -322,7 +322,7 @@ describe("no answer of the service", () => {
     ["a server that hangs", () => undefined],
     ["a body that hangs", (_, response) => void response.writeHead(200, { "content-type": "application/json" }).write('{"authentication_uuid":')],
   ];
-  test.each(late)("%s: timeout, after two attempts under one key", async (_, handler) => {
+  test.each(late)("%s: timeout, after two attempts with one key", async (_, handler) => {
     const { client, asked } = await clientOf(handler, { timeout: 1 });
     const error = await failure(create(client));
     expect(error).toMatchObject({ name: "TransportError", code: "timeout", message: "no full response in 1 s" });
@@ -338,7 +338,7 @@ describe("no answer of the service", () => {
       (request, response) => void response.writeHead(200, { "content-length": "100" }).write('{"authentication_uuid":', () => request.socket.destroy()),
     ],
   ];
-  test.each(broken)("%s: network, with what is behind it as cause", async (_, handler) => {
+  test.each(broken)("%s: network, with the underlying error as cause", async (_, handler) => {
     const { client, asked } = await clientOf(handler);
     const error = await failure(create(client));
     expect(error).toMatchObject({ code: "network", cause: expect.any(Error) });
@@ -346,7 +346,7 @@ describe("no answer of the service", () => {
     expect(asked).toHaveLength(2);
   });
 
-  test("nobody listens: network; and no number is in the error of a lookup", async () => {
+  test("no server: network, and the error of a lookup does not contain the number", async () => {
     const { baseUrl } = await serve(() => undefined);
     await closing.pop()?.();
     const error = (await failure(createClient({ baseUrl, ...fake, retries: 0 }).lookup({ phone_number: "+33612345678" }))) as TransportError;
@@ -354,7 +354,7 @@ describe("no answer of the service", () => {
     expect(`${error.stack}${(error.cause as Error).stack}`).not.toContain("33612345678");
   });
 
-  test("a lookup is repeated, a retry is not, and nothing is with retries: 0", async () => {
+  test("a lookup is repeated and a retry is not; with retries: 0, not even a create is", async () => {
     const breaking: RequestListener = (request) => void request.socket.destroy();
     const { client, asked } = await clientOf(breaking);
     await failure(client.lookup({ phone_number: "+33612345678" }));
@@ -366,7 +366,7 @@ describe("no answer of the service", () => {
     expect(once.asked).toHaveLength(1);
   });
 
-  test("a slow body that comes within the time is an answer", async () => {
+  test("a slow body that arrives before the timeout is accepted", async () => {
     const { client } = await clientOf((_, response) => {
       response.writeHead(200, { "content-type": "application/json" });
       const pieces = [...JSON.stringify(pending)];
@@ -385,7 +385,7 @@ describe("503", () => {
   };
   const create = (client: ReturnType<typeof createClient>) => client.createAuthentication({ phone_number: "+33612345678" });
 
-  test("is repeated after its retry-after, under the same key", async () => {
+  test("is repeated after its retry-after, with the same key", async () => {
     const { client, asked } = await clientOf(then((response) => json(response, 503, unavailable, { "retry-after": "1" })));
     const from = performance.now();
     expect(await create(client)).toEqual(pending);
@@ -398,7 +398,7 @@ describe("503", () => {
     expect(await create(client)).toEqual(pending);
   });
 
-  test("of a proxy is repeated after its retry-after, and told at once where that is more than five seconds", async () => {
+  test("of a proxy is repeated after its retry-after, and thrown at once if that is more than five seconds", async () => {
     const { client } = await clientOf(then((response) => response.writeHead(503, { "retry-after": "1" }).end("down")));
     const from = performance.now();
     expect(await create(client)).toEqual(pending);
@@ -408,7 +408,7 @@ describe("503", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test("that asks for more than five seconds is told at once", async () => {
+  test("with a retry-after of more than five seconds is thrown at once", async () => {
     const { client, asked } = await clientOf(then((response) => json(response, 503, unavailable, { "retry-after": "6" })));
     expect(await failure(create(client))).toMatchObject({ ...unavailable, name: "FaultError", status: 503, retry_after: 6 });
     expect(asked).toHaveLength(1);
@@ -419,18 +419,18 @@ describe("503", () => {
     expect(await failure(create(client))).toMatchObject({ status: 503, retry_after: undefined });
   });
 
-  test("that stays is the fault, after as many repeats as told", async () => {
+  test("that persists is thrown after the configured number of retries", async () => {
     const { client, asked } = await clientOf((_, response) => json(response, 503, unavailable, { "retry-after": "0" }), { retries: 3 });
     expect(await failure(create(client))).toMatchObject(unavailable);
     expect(asked).toHaveLength(4);
   });
 });
 
-describe("a signal that is aborted ends the call with its reason", () => {
+describe("an aborted signal rejects the call with its reason", () => {
   const reason = new Error("the user went away");
   const check = (client: ReturnType<typeof createClient>, signal: AbortSignal) => client.check({ authentication_uuid: id, check_code: "123456" }, { signal });
 
-  test("before: nothing is asked", async () => {
+  test("before the call: no request is sent", async () => {
     const { client, asked } = await clientOf((_, response) => json(response, 200, pending));
     expect(await failure(check(client, AbortSignal.abort(reason)))).toBe(reason);
     expect(asked).toEqual([]);
@@ -440,14 +440,14 @@ describe("a signal that is aborted ends the call with its reason", () => {
     ["while the answer is waited for", (abort) => abort],
     ["in the body", (abort) => (_, response) => void response.writeHead(200).write("{", abort)],
   ];
-  test.each(during)("%s: nothing more is asked", async (_, handler) => {
+  test.each(during)("%s: no further request is sent", async (_, handler) => {
     const controller = new AbortController();
     const { client, asked } = await clientOf(handler(() => controller.abort(reason)));
     expect(await failure(check(client, controller.signal))).toBe(reason);
     expect(asked).toHaveLength(1);
   });
 
-  test("in the pause before a repeat: it is not waited for", { timeout: 4_000 }, async () => {
+  test("in the pause before a repeat: the call does not wait for it to end", { timeout: 4_000 }, async () => {
     const controller = new AbortController();
     const { client, asked } = await clientOf(
       (_, response) => json(response, 503, { code: "unavailable", message: "-", doc_url: "-" }, { "retry-after": "5" }),
@@ -465,7 +465,7 @@ describe("a signal that is aborted ends the call with its reason", () => {
   });
 });
 
-describe("options that cannot work are told when the client is made", () => {
+describe("invalid options throw when the client is created", () => {
   const good: ClientOptions = { baseUrl: "https://otp.example.com", ...fake };
   const wrong: [option: keyof ClientOptions, value: unknown][] = [
     ["baseUrl", undefined],
@@ -487,12 +487,12 @@ describe("options that cannot work are told when the client is made", () => {
     expect(() => createClient({ ...good, [option]: value })).toThrow(new RegExp(`^createClient: ${option} must be `));
   });
 
-  test("and the message does not tell a key", () => {
+  test("the message does not contain the API key", () => {
     expect(() => createClient({ ...good, apiKey: "pp_two words" })).toThrow(/^(?!.*words)/);
   });
 });
 
-test("the types are one for each status, and faults are apart from what the transport did", () => {
+test("the result types are distinguished by status, and each error class has its own codes", () => {
   const told = (answer: CreateResult | RetryResult | CheckResult) => {
     switch (answer.status) {
       case "pending":

@@ -9,6 +9,6 @@ test("phoneproof/client is below 3.5 kB minified, and below 2 kB gzipped", async
   expect(gzipSync(bytes).length).toBeLessThan(2_000);
 });
 
-test("who imports a name of it only ships what that needs", async () => {
+test("importing one name bundles only what that name needs", async () => {
   expect((await shipped(`export { FaultError } from "phoneproof/client";`)).length).toBeLessThan(400);
 });
