@@ -19,7 +19,7 @@ describe("docs/behind/better-auth.md", async () => {
   };
   const code = () => box.messages.at(-1)?.code ?? "";
 
-  it("send-otp | a code goes out; again, 429 until the cool-down is over, then a retry of the same verification", async () => {
+  it("send-otp | sends a code; a second call returns 429 during the cool-down, and then retries the same verification", async () => {
     expect(await call("/send-otp", { phoneNumber: number })).toMatchObject({ status: 200 });
     expect(await call("/send-otp", { phoneNumber: number })).toMatchObject({ status: 429, code: "CODE_ALREADY_SENT" });
     clock.advance(31_000);
@@ -27,13 +27,13 @@ describe("docs/behind/better-auth.md", async () => {
     expect(new Set(box.messages.map(({ authentication_uuid }) => authentication_uuid)).size).toBe(1);
   });
 
-  it("verify | a wrong code is refused, the right one signs in once", async () => {
+  it("verify | rejects a wrong code, and signs in once with the right one", async () => {
     expect(await call("/verify", { phoneNumber: number, code: code() === "000000" ? "000001" : "000000" })).toMatchObject({ status: 400, code: "INVALID_OTP" });
     expect(await call("/verify", { phoneNumber: number, code: code() })).toMatchObject({ status: 200, token: expect.any(String) });
     expect(await call("/verify", { phoneNumber: number, code: code() })).toMatchObject({ status: 400, code: "OTP_NOT_FOUND" });
   });
 
-  it("a verification that was erased | is checked in vain, and another is made", async () => {
+  it("an erased verification | cannot be checked, and the next send-otp starts another", async () => {
     const forgotten = "+33612345699";
     expect(await call("/send-otp", { phoneNumber: forgotten })).toMatchObject({ status: 200 });
     await verifier.erase({ phone_number: forgotten });
@@ -43,7 +43,7 @@ describe("docs/behind/better-auth.md", async () => {
   });
 });
 
-describe("docs/behind/supertokens.md: supertokens-node on a core of the tests", async () => {
+describe("docs/behind/supertokens.md: supertokens-node with a simulated core", async () => {
   const { box, verifier, load } = await openPage("behind/supertokens");
   const { initSuperTokens } = await load<{ initSuperTokens(connectionURI: string): void }>("supertokens.ts");
   let core: SuperTokensCore;
@@ -73,7 +73,7 @@ describe("docs/behind/supertokens.md: supertokens-node on a core of the tests", 
   const code = () => box.messages.at(-1)?.code ?? "";
   const confirmed = async (phone_number: string) => (await verifier.history({ phone_number })).map(({ validated }) => validated);
 
-  it("sign-up | the code of SuperTokens goes out, signs in, and is confirmed", async () => {
+  it("sign-up | SuperTokens' code is sent, signs the user in, and is confirmed", async () => {
     const { deviceId, preAuthSessionId, ...created } = await call("", { phoneNumber: number });
     expect(created).toMatchObject({ http: 200, status: "OK" });
     expect(box.messages).toMatchObject([{ to: number, code: expect.stringMatching(/^\d{6}$/) }]);
@@ -96,7 +96,7 @@ describe("docs/behind/supertokens.md: supertokens-node on a core of the tests", 
     vi.restoreAllMocks();
   });
 
-  it("resend | another code, of the same delivery", async () => {
+  it("resend | sends another code of the same verification", async () => {
     const other = "+33612345679";
     const { deviceId, preAuthSessionId } = await call("", { phoneNumber: other });
     const first = code();
@@ -107,7 +107,7 @@ describe("docs/behind/supertokens.md: supertokens-node on a core of the tests", 
     expect(await confirmed(other)).toEqual([true]);
   });
 
-  it("a cap | the user reads our sentence, at create and at resend, and nothing is sent", async () => {
+  it("a cap | create and resend show the user our message, and nothing is sent", async () => {
     const capped = "+33612345680";
     const { deviceId, preAuthSessionId } = await call("", { phoneNumber: capped });
     let answer = await call("/resend", { deviceId, preAuthSessionId });
@@ -119,7 +119,7 @@ describe("docs/behind/supertokens.md: supertokens-node on a core of the tests", 
     expect(box.messages.length).toBe(sent);
   });
 
-  it.each(["+33142278186", "+447911123456"])("%s | the user reads that it gets no messages", async (phoneNumber) => {
+  it.each(["+33142278186", "+447911123456"])("%s | the user sees that the number cannot receive messages", async (phoneNumber) => {
     const sent = box.messages.length;
     expect(await call("", { phoneNumber })).toEqual({ http: 200, status: "GENERAL_ERROR", message: "This phone number cannot receive messages." });
     expect(box.messages.length).toBe(sent);

@@ -20,7 +20,7 @@ interface Acme {
 }
 let acme: Acme;
 
-/** The stranger's carrier, as its documentation would have it. */
+/** The page's made-up carrier, as its documentation would describe it. */
 const carrier: CarrierScript = {
   name: "acme",
   take({ headers, body, method, url }, index) {
@@ -35,7 +35,7 @@ const carrier: CarrierScript = {
   sender: (baseUrl) => acme.acmeSender({ apiKey: "acme-key", from: "Acme", baseUrl }),
 };
 
-describe("docs/carriers/own-sender.md: the carrier of one's own, made of phoneproof/senders/kit", () => {
+describe("docs/carriers/own-sender.md: a custom carrier built with phoneproof/senders/kit", () => {
   beforeAll(async () => {
     rmSync(folder, { recursive: true, force: true });
     mkdirSync(join(folder, "node_modules"), { recursive: true });
@@ -53,7 +53,7 @@ describe("docs/carriers/own-sender.md: the carrier of one's own, made of phonepr
 
   for (const { name, run } of senderContract()) it(`passes the contract: ${name}`, () => run(subjectOf(carrier)));
 
-  it("reads its receipts, and refuses what it did not sign", async () => {
+  it("reads the carrier's receipts, and rejects unsigned ones", async () => {
     const source = acme.acmeReceipts({ secret: "acme-secret" });
     const body = JSON.stringify({ id: "acme-1", status: "delivered" });
     const signature = createHmac("sha256", "acme-secret").update(body).digest("hex");
@@ -63,7 +63,7 @@ describe("docs/carriers/own-sender.md: the carrier of one's own, made of phonepr
     expect(await source.read(aReceipt({ body }), 0)).toMatchObject({ refused: "signature" });
   });
 
-  it("tells at construction what is missing", () => {
+  it("throws at construction if an option is missing", () => {
     expect(() => acme.acmeSender({ from: "Acme" })).toThrow("acmeSender: option apiKey is missing. Pass the API key of the Acme console.");
     expect(() => acme.acmeSender({ apiKey: "k" })).toThrow(/^acmeSender: option from is missing/);
   });

@@ -7,11 +7,11 @@ import { root } from "../package/built.js";
 const page = "docs/contract.md";
 const text = readFileSync(join(root, page), "utf8");
 
-/** Each rule by its anchor: the line or table cell that it begins, and what is indented under it. */
+/** The rules by their anchors: the line or table cell that the anchor begins, and what is indented under it. */
 const rules = new Map([...text.matchAll(/<a id="([\w-]+)"><\/a>((?:[^\n]|\n(?= +\||\n +\|))*)/g)].map(([, id = "", words = ""]) => [id, words]));
 const sections = [...text.matchAll(/^#{2,3} (.+)$/gm)].map(([, title = ""]) => title.toLowerCase().replaceAll(" ", "-"));
 
-/** Rules that no one place keeps, or that say what the library does not do. */
+/** Rules that no single place implements, or that state what the library does not do. */
 const prose = new Set(["no-quota", "growth", "no-sleeps"]);
 
 const listed = execFileSync("git", ["ls-files", "--cached", "--others", "--exclude-standard", "-z"], { cwd: root, encoding: "utf8" }).split("\0");
@@ -21,7 +21,7 @@ const files = listed
     try {
       return [{ path, text: readFileSync(join(root, path), "utf8") }];
     } catch {
-      return []; // deleted, and not yet committed
+      return []; // deleted, but not yet committed
     }
   });
 const code = files.filter(({ path }) => /^(src|adapters|test|bench|examples)\//.test(path) && path !== "test/docs/contract.test.ts");
@@ -31,7 +31,7 @@ const flat = (source: string) => source.replace(/\n\s*(?:\*|\/\/) ?/g, " ");
 const places = code.flatMap((file) => [...flat(file.text).matchAll(/docs\/contract\.md#([\w-]+)/g)].map(([, anchor = ""]) => ({ path: file.path, anchor })));
 
 describe("docs/contract.md: rules and the places that name them", () => {
-  it("has an anchor for each rule, once", () => {
+  it("has a unique anchor for each rule", () => {
     const anchors = [...text.matchAll(/<a id="([^"]+)"/g)].map(([, id]) => id as string);
     expect(anchors.length).toBeGreaterThan(100);
     expect(anchors.filter((id, index) => anchors.indexOf(id) !== index || !/^[a-z][a-z0-9-]*$/.test(id))).toEqual([]);
@@ -39,11 +39,11 @@ describe("docs/contract.md: rules and the places that name them", () => {
     expect(text.match(/^- (?!<a id=)/gm)).toBeNull();
   });
 
-  it("each anchor that code or a test names is there", () => {
+  it("each anchor that code or a test names exists", () => {
     expect(places.filter(({ anchor }) => !rules.has(anchor) && !sections.includes(anchor))).toEqual([]);
   });
 
-  it("each anchor that a page links to is there", () => {
+  it("each anchor that a page links to exists", () => {
     const links = files.flatMap(({ path, text: source }) =>
       [...source.matchAll(/\((?:[\w./-]*\/)?contract\.md#([\w-]+)\)/g)].map(([, anchor = ""]) => ({ path, anchor })),
     );
@@ -51,13 +51,13 @@ describe("docs/contract.md: rules and the places that name them", () => {
     expect(links.filter(({ anchor }) => !rules.has(anchor) && !sections.includes(anchor))).toEqual([]);
   });
 
-  it("each rule is named by a docstring or a test's title, but for prose", () => {
+  it("each rule is named by a docstring or a test's title, except prose", () => {
     const named = new Set(places.map(({ anchor }) => anchor));
     expect([...rules.keys()].filter((id) => !named.has(id) && !prose.has(id))).toEqual([]);
     expect([...prose].filter((id) => named.has(id) || !rules.has(id))).toEqual([]);
   });
 
-  it("what is quoted of a rule are its words; … leaves some out", () => {
+  it("quotations of a rule are its exact words, with … for omissions", () => {
     const quotes = code.flatMap((file) =>
       [...flat(file.text).matchAll(/"([^"\n]+)" \(docs\/contract\.md#([\w-]+)\)/g)].map(([, quote = "", anchor = ""]) => ({ path: file.path, quote, anchor })),
     );
@@ -75,7 +75,7 @@ describe("docs/contract.md: rules and the places that name them", () => {
     expect(quotes.filter((quote) => !isQuote(quote))).toEqual([]);
   });
 
-  it("nothing names pages that are not in the project", () => {
+  it("no file names a page that is not in the project", () => {
     const absent = /(?<![\w/-])(?:spec|architecture|carriers|threats|practice|contract)\.md\b|\bwire rules? \d/;
     const lines = files
       .filter(({ path }) => path !== "test/docs/contract.test.ts" && !path.startsWith("docs/") && path !== "README.md")
@@ -83,7 +83,7 @@ describe("docs/contract.md: rules and the places that name them", () => {
     expect(lines.filter(({ line }) => absent.test(line))).toEqual([]);
   });
 
-  it("nothing goes by the numbers of a list of findings", () => {
+  it("no test title starts with the number of a finding", () => {
     const titles = code.flatMap(({ path, text: source }) =>
       [...source.matchAll(/\b(?:describe|it|test)(?:\.\w+)*\([^\n]*?["'`]([A-Z]\d{1,2}:? [^\n]*)/g)].map(([, title]) => `${path}: ${title}`),
     );

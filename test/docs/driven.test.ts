@@ -6,7 +6,7 @@ import { readPages } from "./pages.js";
 import { layOut } from "./project.js";
 import { type Running, start } from "./run.js";
 
-// The programs of the documents that serve, spoken to.
+// Starts the programs of the documents that are servers, and sends them requests.
 
 const pages = readPages();
 const texts = pages.flatMap(({ blocks }) => blocks.map(({ text }) => text));
@@ -35,14 +35,14 @@ const create = () => ({
   body: JSON.stringify({ customer_uuid, phone_number: "+33612345678" }),
 });
 
-describe("docs/frameworks.md: what listens answers under /v1", () => {
+describe("docs/frameworks.md: servers respond under /v1", () => {
   it.each(["express.ts", "express.cjs", "fastify.ts", "node.ts", "hono.ts", "main.ts", "koa.ts"])("%s", async (name) => {
     const { port } = await begin("docs/frameworks.md", name);
     const answer = await fetch(`http://127.0.0.1:${port}/v1/authentication`, create());
     expect([answer.status, await answer.json()]).toMatchObject([200, { status: "pending" }]);
   });
 
-  it.each(["express.ts", "fastify.ts", "node.ts", "hono.ts", "main.ts"])("%s answers under /receipts too", async (name) => {
+  it.each(["express.ts", "fastify.ts", "node.ts", "hono.ts", "main.ts"])("%s also responds under /receipts", async (name) => {
     const { port } = await begin("docs/frameworks.md", name);
     const answer = await fetch(`http://127.0.0.1:${port}/receipts/twilio`, { method: "POST", body: "a=b" });
     expect([answer.status, await answer.json()]).toMatchObject([404, { code: "not_found", message: expect.stringContaining("receipt") }]);
@@ -54,7 +54,7 @@ describe("docs/frameworks.md: what listens answers under /v1", () => {
   });
 });
 
-describe("docs/frameworks.md: what exports a handler answers a real request", () => {
+describe("docs/frameworks.md: exported handlers respond to a real request", () => {
   const probe = (name: string, call: string) => begin("docs/frameworks.md", name, { PROBE: call, REQUEST: JSON.stringify(create()) });
   const handed = 'new Request("http://app.example/v1/authentication", request)';
   const event =
@@ -74,7 +74,7 @@ describe("docs/frameworks.md: what exports a handler answers a real request", ()
 });
 
 describe("docs/front-end.md: the routes of a page", () => {
-  it.each(["express", "express4"])("with %s, they tell the page no id, and nobody without a session brings them down", async (framework) => {
+  it.each(["express", "express4"])("with %s, they send the page no id, and requests without a session do not crash them", async (framework) => {
     const file = project.fileOf("docs/front-end.md", "server.ts");
     const other = file.replace("server.js", `${framework}.js`);
     writeFileSync(other, readFileSync(file, "utf8").replace('"express"', JSON.stringify(framework)));
@@ -97,13 +97,13 @@ describe("docs/front-end.md: the routes of a page", () => {
     const answers = [created, await post("check", { code: "1" }, cookie), await post("resend", {}, cookie)];
     expect(answers.map(({ body }) => body.status)).toEqual(["pending", "invalid", "denied"]);
     for (const { body } of answers) expect(Object.keys(body)).not.toEqual(expect.arrayContaining([expect.stringMatching(/uuid|phone/)]));
-    // Check rejects: no code was given.
+    // Without a code, check rejects the request.
     expect(await post("check", {}, cookie)).toMatchObject({ status: 400, body: { status: "bad_request" } });
   });
 });
 
 describe("docs/callbacks.md: the receiver", () => {
-  it("takes what is signed, and nothing else", async () => {
+  it("accepts signed callbacks only", async () => {
     const { port } = await begin("docs/callbacks.md", "receiver.ts");
     const forged = await fetch(`http://127.0.0.1:${port}/`, { method: "POST", body: "{}" });
     expect(forged.status).toBe(400);
@@ -117,7 +117,7 @@ describe("docs/callbacks.md: the receiver", () => {
     expect((await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body })).status).toBe(204);
   });
 
-  it.each([undefined, ""])("does not start where WEBHOOK_SECRET is %j", async (WEBHOOK_SECRET) => {
+  it.each([undefined, ""])("does not start if WEBHOOK_SECRET is %j", async (WEBHOOK_SECRET) => {
     const { WEBHOOK_SECRET: _, ...without } = environment;
     const one = await start(project.fileOf("docs/callbacks.md", "receiver.ts"), { ...without, ...(WEBHOOK_SECRET !== undefined && { WEBHOOK_SECRET }) });
     expect(await one.end()).toMatchObject({ code: 1, stderr: expect.stringContaining("set WEBHOOK_SECRET to what verifier.webhookSecrets") });

@@ -18,12 +18,15 @@ const standIns: Readonly<Record<string, string>> = {
   WEBHOOK_SECRET: `whsec_${randomBytes(32).toString("base64")}`,
 };
 
-/** What the snippets read: `process.env.X` and `required("X")`. */
+/** The variables that a snippet reads: `process.env.X` and `required("X")`. */
 export function namesIn(text: string): string[] {
   return [...text.matchAll(/process\.env\.(\w+)|required\("(\w+)"\)/g)].map(([, one, other]) => (one ?? other) as string);
 }
 
-/** Every variable that a text reads, with a value; `more` goes before the stand-ins. One that looks like a key is random, anything else must have a stand-in. */
+/**
+ * A value for every variable that the texts read; `more` takes precedence over the stand-ins.
+ * Variables that look like keys get random values; all others need a stand-in.
+ */
 export function environmentFor(texts: readonly string[], more: Readonly<Record<string, string>> = {}): Record<string, string> {
   const environment: Record<string, string> = { ...standIns, ...more };
   for (const name of texts.flatMap(namesIn)) {

@@ -8,7 +8,7 @@ import { readPage } from "./pages.js";
 import { layOut } from "./project.js";
 import { type Running, start } from "./run.js";
 
-// The Express app of docs/first-form.md, in the hands of people with browsers.
+// The Express app of docs/first-form.md, used through simulated browsers.
 
 const pages = [readPage("docs/install.md"), readPage("docs/first-form.md")];
 const project = layOut(pages, "phoneproof-docs-form");
@@ -25,7 +25,7 @@ afterAll(async () => {
   project.remove();
 });
 
-/** Keeps cookies, follows nothing. */
+/** Stores cookies, and follows no redirects. */
 function browser({ port } = app) {
   const cookies = new Map<string, string>();
   const ask = async (path: string, form?: Readonly<Record<string, string>>, method = form ? "POST" : "GET") => {
@@ -47,7 +47,7 @@ const last = (one = app) => codes(one).at(-1) as string;
 const wrong = () => String((Number(last()) + 1) % 1_000_000).padStart(6, "0");
 
 describe("docs/first-form.md: the Express app", () => {
-  it("binds a new session to the proven number, as it is in E.164 form", async () => {
+  it("binds a new session to the proven number, in E.164 form", async () => {
     const { ask, cookies } = browser();
     expect((await ask("/sign-up", { phone: "06 12 34 56 78" })).text).toContain('autocomplete="one-time-code"');
     const before = cookies.get("session");
@@ -58,7 +58,7 @@ describe("docs/first-form.md: the Express app", () => {
     expect(await ask("/code", { code: last() })).toMatchObject({ status: 303, location: "/" }); // the id is spent: nothing to check
   });
 
-  it("lets nobody in who has not asked for the code, though he knows it", async () => {
+  it("does not sign in someone who knows the code but did not request it", async () => {
     const honest = browser();
     await honest.ask("/sign-up", { phone: "+33612345679" });
     const stranger = browser();
@@ -66,7 +66,7 @@ describe("docs/first-form.md: the Express app", () => {
     expect((await stranger.ask("/")).text).not.toContain("Signed in");
   });
 
-  it("says what to do about what is typed, and asks to wait before the next code", async () => {
+  it("shows how to correct the input, and asks to wait before the next code", async () => {
     const { ask } = browser();
     expect(await ask("/sign-up", { phone: "hello" })).toMatchObject({ status: 400, text: expect.stringContaining("not a phone number") });
     expect(await ask("/sign-up", { phone: "+4915123456789" })).toMatchObject({ status: 400, text: expect.stringContaining("cannot receive codes") });
@@ -79,7 +79,7 @@ describe("docs/first-form.md: the Express app", () => {
     expect((await ask("/code", { code: last() })).text).toContain("can no longer be used");
   });
 
-  it.each(["express", "express4"])("on %s: a form without a body and a store that is away are told in words, and the process lives", async (version) => {
+  it.each(["express", "express4"])("on %s: shows a message for an empty form and for a store that is down, and keeps running", async (version) => {
     const link = join(dirname(file), "../../node_modules/express");
     rmSync(link, { force: true });
     symlinkSync(join(root, "node_modules", version), link, "dir");

@@ -9,7 +9,7 @@ import { hasChromium, launchChromium } from "../support/chromium.js";
 import { freePort } from "../support/ports.js";
 import { readPage } from "./pages.js";
 
-// The whole page of docs/front-end.md, pasted into an empty folder. What its commands would install is linked from here instead.
+// The whole page of docs/front-end.md, pasted into an empty folder. Its packages are linked from here, not installed.
 
 const page = readPage("docs/front-end.md");
 const [install = "", bundle = ""] = page.blocks.filter(({ language }) => language === "sh").map(({ text }) => text);
@@ -48,7 +48,7 @@ describe.skipIf(!hasChromium("The whole page of docs/front-end.md"))("the whole 
   it.concurrent.for([
     ["plain", "/", "+33612345678", "06 12 34 56 78"],
     ["in React", "/react.html", "+33622345678", "06 22 34 56 78"],
-  ] as const)("%s: words for what is no number, a wrong code, another message, the right code", async ([, path, to, typed], { expect }) => {
+  ] as const)("%s: messages for unusable numbers, a wrong code, another message, the right code", async ([, path, to, typed], { expect }) => {
     const tab = await browser.newPage();
     tab.setDefaultTimeout(60_000);
     const faults: string[] = [];
@@ -92,7 +92,7 @@ describe.skipIf(!hasChromium("The whole page of docs/front-end.md"))("the whole 
     await tab.close();
   });
 
-  it("shows in its table the words of the server file", () => {
+  it("its table has the messages of the server file", () => {
     const server = page.blocks.find(({ text }) => nameOf(text) === "server.ts")?.text ?? "";
     const words = [...server.matchAll(/^ {2}(\w+): "(.+)",$/gm)].map(([, reason, sentence]) => [reason, sentence]);
     const rows = [...page.text.matchAll(/^\| `(\w+)` \| [^|]+ \| ([A-Z][^|]+) \|$/gm)].map(([, reason, sentence]) => [reason, sentence]);

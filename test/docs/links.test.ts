@@ -8,7 +8,7 @@ import { anchorsOf, readPages } from "./pages.js";
 const pages = readPages();
 const anchors = new Map(pages.map(({ path, text }) => [path, anchorsOf(text)]));
 
-/** Where a page's links lead inside the project: a path and an anchor. */
+/** The targets of a page's links inside the project: a path and an anchor. */
 function linksOf(path: string, text: string): { to: string; path: string; anchor: string }[] {
   const prose = text.replace(/^```[\s\S]*?^```$/gm, "").replace(/`[^`\n]*`/g, "");
   return [...prose.matchAll(/\]\(([^)\s]+)\)|(?:href|src)="([^"]+)"/g)]
@@ -20,7 +20,7 @@ function linksOf(path: string, text: string): { to: string; path: string; anchor
     });
 }
 
-describe("every link of the documents leads somewhere", () => {
+describe("every link of the documents leads to an existing file and anchor", () => {
   it.each(pages)("$path", ({ path, text }) => {
     const links = linksOf(path, text);
     expect(links.filter((link) => !existsSync(join(root, link.path))).map(({ to }) => to)).toEqual([]);
@@ -28,18 +28,18 @@ describe("every link of the documents leads somewhere", () => {
   });
 });
 
-it("every page that a message of the library names is there, with its anchor", () => {
+it("every page and anchor that a message of the library names exists", () => {
   const texts = readFileSync(join(root, "test/package/texts.snap"), "utf8");
   const named = [...texts.matchAll(/(docs\/[\w/-]+\.md)(?:#([\w-]+))?/g)].map(([to, path = "", anchor]) => ({ to, path, anchor }));
   expect(named.length).toBeGreaterThan(1);
   expect(named.filter(({ path, anchor }) => !anchors.has(path) || (anchor !== undefined && !anchors.get(path)?.includes(anchor)))).toEqual([]);
 });
 
-describe("no link leads out of what its reader has", () => {
-  /** What stands in `files` of package.json, and what npm packs anyway. */
+describe("no link leads to a file that its reader does not have", () => {
+  /** The `files` of package.json, and what npm always packs. */
   const isPacked = (path: string) =>
     /^(README\.md|LICENSE|docs\/.+\.md|docs\/[^/]+\.(png|svg))$/.test(path) || manifest.files.includes(path.split("/")[0] ?? "");
-  /** The pages, and what is served beside them. */
+  /** The pages, and the files that the site serves with them. */
   const isInSite = (path: string) => path.startsWith("docs/") || existsSync(join(root, "docs/public", path));
   const outOf = (has: (path: string) => boolean, { path, text }: { path: string; text: string }) =>
     linksOf(path, text)
@@ -54,7 +54,7 @@ describe("no link leads out of what its reader has", () => {
 describe("README.md", () => {
   const { text } = pages.find(({ path }) => path === "README.md") ?? { text: "" };
 
-  it("begins with what it is, its status and license, the demo, what it costs, and code by line 25", () => {
+  it("begins with its version, license, demo and cost, and has code by line 25", () => {
     const start = text.slice(0, text.indexOf("```ts\n"));
     expect(start.split("\n").length).toBeLessThanOrEqual(25);
     expect(start).toContain(`Version ${manifest.version}, not yet published`);
@@ -62,9 +62,9 @@ describe("README.md", () => {
     expect(statSync(join(root, "docs/demo.png")).size).toBeLessThan(100_000);
   });
 
-  it("is a front page: at most 150 lines", () => expect(text.split("\n").length).toBeLessThanOrEqual(151));
+  it("has at most 150 lines", () => expect(text.split("\n").length).toBeLessThanOrEqual(151));
 
-  it("leads to every page, by itself or by its folder's first", () => {
+  it("links to every page outside docs/decisions", () => {
     const named = new Set(linksOf("README.md", text).map(({ path }) => path));
     const left = pages.filter(({ path }) => path !== "README.md" && !named.has(path) && !path.startsWith("docs/decisions/"));
     expect(left.map(({ path }) => path)).toEqual([]);

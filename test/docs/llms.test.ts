@@ -18,13 +18,13 @@ it("llms.txt is generated from the pages; `npm run llms` writes it", async () =>
   await expect(text).toMatchFileSnapshot("../../llms.txt");
 });
 
-it("every link of llms.txt is absolute, and leads to a file of this version", () => {
+it("every link of llms.txt is absolute, and leads to an existing file", () => {
   const links = [...text.matchAll(/\]\(([^)]+)\)/g)].map(([, link = ""]) => link);
   expect(links.length).toBeGreaterThan(pages.length);
   expect(links.filter((link) => !link.startsWith(base) || !existsSync(join(root, link.slice(base.length))))).toEqual([]);
 });
 
-it("llms-full.txt has every page, and is in the build", () => {
+it("llms-full.txt contains every page, and is in the build", () => {
   const full = llmsFull();
   expect(pages.filter((page) => !full.includes(`<!-- ${base}${page.path} -->\n\n${page.text.trim()}\n`)).map(({ path }) => path)).toEqual([]);
   expect(readFileSync(join(root, "dist/llms-full.txt"), "utf8").split("\n")[0]).toBe(full.split("\n")[0]);
@@ -41,14 +41,14 @@ describe("the first 40 lines of llms.txt", () => {
   });
   afterAll(() => project.remove());
 
-  it("are whole: nothing else comes before the documents", () => {
+  it("contain everything before the list of documents", () => {
     const [start = ""] = text.split("\n## ");
     expect(start.trim()).toBe(lines.split("\n## ")[0]?.trim());
   });
 
   it("compile, strictly, against the built package", () => expect(complaints).toBe(""));
 
-  it("run: a code is sent, entered and right", async () => {
+  it("run: a code is sent, entered and valid", async () => {
     const child = spawn(process.execPath, [project.fileOf(page.path, "verify.ts"), "+33612345678"], {
       env: { PATH: process.env.PATH, ...environmentFor([lines]) } as unknown as NodeJS.ProcessEnv,
       stdio: ["pipe", "pipe", "inherit"],

@@ -14,7 +14,7 @@ describe("docs/migrate/twilio.md", async () => {
     finishEither(session: { to: string; pending?: Pending }, code: string, check: () => Promise<{ status: string }>): Promise<string | undefined>;
   }>("switch.ts");
 
-  it("start, start again, finish | a code, at once none more, after the cool-down another one of the same authentication", async () => {
+  it("start, start again, finish | sends no second code during the cool-down, and then one of the same authentication", async () => {
     const pending = (await start(number)) as Pending;
     expect(await start(number, undefined, pending)).toEqual(pending);
     expect(box.messages.length).toBe(1);
@@ -26,21 +26,21 @@ describe("docs/migrate/twilio.md", async () => {
     expect(await finish(pending, code)).toBeUndefined();
   });
 
-  it("finish | tells the number in E.164 form, however it was typed", async () => {
+  it("finish | returns the number in E.164 form, however it was entered", async () => {
     const pending = (await start("+330612345680")) as Pending;
     expect(await finish(pending, box.messages.at(-1)?.code ?? "")).toBe("+33612345680");
   });
 
-  it("an authentication that the store forgot | is checked in vain, and another is made", async () => {
+  it("an authentication that is not in the store | cannot be checked, and start makes another", async () => {
     const forgotten = { to: "+33612345682", authentication_uuid: "11111111-2222-3333-4444-555555555555" };
     expect(await finish(forgotten, "123456")).toBeUndefined();
     expect(await start(forgotten.to, undefined, forgotten)).toMatchObject({ to: forgotten.to });
     expect(box.messages.at(-1)?.to).toBe(forgotten.to);
   });
 
-  it("a number that cannot be sent to is no error of the app", async () => expect(await start("+1900")).toBeUndefined());
+  it("start | returns undefined for a number that cannot receive messages", async () => expect(await start("+1900")).toBeUndefined());
 
-  it("the switch | who holds an id is checked here, who holds none by Verify", async () => {
+  it("the switch | a session with an id is checked here, one without by Verify", async () => {
     const pending = (await start("+447700900123")) as Pending;
     const verify = async () => ({ status: "approved" });
     expect(await finishEither({ to: "+447700900123", pending }, "000000", verify)).toBeUndefined();
@@ -59,14 +59,14 @@ describe("docs/migrate/hand-written.md", async () => {
   }>("sign-up.ts");
   const user = { ip: "198.51.100.7", device_id: "a browser" };
 
-  it("proves a number in E.164 form, however it was typed", async () => {
+  it("proves a number in E.164 form, however it was entered", async () => {
     const session: Session = {};
     await sendCode(session, "+330612345681", user);
     expect(await checkCode(session, box.messages.at(-1)?.code ?? "")).toBe(true);
     expect(session.proven).toBe("+33612345681");
   });
 
-  it("proves the number of its session, once, and of no other", async () => {
+  it("a code proves the number only once, and only in its own session", async () => {
     const session: Session = {};
     expect(await sendCode(session, number, user)).toBe("sent");
     const code = box.messages.at(-1)?.code ?? "";
@@ -83,7 +83,7 @@ describe("docs/migrate/prelude.md", async () => {
   type Check = (request: { authentication_uuid: string; check_code: string }) => Promise<{ status: string }>;
   const { checkBoth } = await load<{ checkBoth(ours: object, theirs: { check: Check }): Check }>("check.ts");
 
-  it("the switch | what the new service does not know goes to the old one, and nothing else", async () => {
+  it("the switch | only an id that the new service does not know goes to the old one", async () => {
     const asked: string[] = [];
     const check = checkBoth(verifier, {
       check: async ({ authentication_uuid }) => {

@@ -8,15 +8,15 @@ import type { Page } from "./pages.js";
 
 const written = (name: string) => readFileSync(join(import.meta.dirname, `fixtures/${name}`), "utf8");
 
-describe("docs/migrate/twilio-verify.md: a sign-up written against Twilio, with the page's one line and credentials", () => {
+describe("docs/migrate/twilio-verify.md: a sign-up written for Twilio, with the page's one line and credentials", () => {
   const app = written("twilio-sign-up.ts");
   /** The one line of the page. */
   const newLine = (page: Page) => /^client\.verify\.baseUrl = "[^"]+";/m.exec(page.blocks.find(({ name }) => name === "app.ts")?.text ?? "")?.[0] ?? "";
-  /** The line goes after the one that makes the client, as on the page, with the address of the moved service. */
+  /** Inserts the line after the one that creates the client, as on the page, with the address of our service. */
   const moved = (page: Page) =>
     app.replace(/^const client = .*;$/m, (line) => `${line}\n${newLine(page).replace(/"[^"]+"/, 'process.env["VERIFY_ADDRESS"] ?? ""')}`);
   const { page, post, get, codeOf, wrong } = movedApp("twilio-verify", moved, async (VERIFY_ADDRESS, { page, environment }) => {
-    // What the page's shell lines print, as variables.
+    // The page's shell lines print these variables.
     const lines = page.blocks.find(({ language, text }) => language === "sh" && text.includes("VERIFY_SERVICE_SID="))?.text ?? "";
     const { stdout } = await promisify(execFile)("sh", ["-c", lines], {
       env: { PATH: process.env["PATH"], PHONEPROOF_API_KEY: environment["PHONEPROOF_API_KEY"] } as never,
@@ -29,12 +29,12 @@ describe("docs/migrate/twilio-verify.md: a sign-up written against Twilio, with 
   });
   const status = (sid: unknown) => get(`/status/${sid}`);
 
-  it("one line is all that differs", () => {
+  it("only one line differs", () => {
     expect(newLine(page)).not.toBe("");
     expect(moved(page).split("\n").length - app.split("\n").length).toBe(1);
   });
 
-  it("a number is proven: start, too early again, status, wrong code, right code, once", async () => {
+  it("proves a number: start, start again too early, status, wrong code, right code, which works once", async () => {
     const to = "+33612345678";
     const [started, { sid, ...more }] = await post("/start", { to });
     expect([started, more]).toEqual([200, { status: "pending", messages: 1 }]);
@@ -46,7 +46,7 @@ describe("docs/migrate/twilio-verify.md: a sign-up written against Twilio, with 
     expect(await status(sid)).toEqual([404, { problem: "This code has expired or was used. Request a new one." }]);
   });
 
-  it("a canceled sign-up proves nothing, and can begin again", async () => {
+  it("a canceled sign-up proves nothing, and can start again", async () => {
     const to = "+33612345679";
     const [, { sid }] = await post("/start", { to });
     const code = await codeOf(to);
@@ -71,7 +71,7 @@ describe("docs/migrate/twilio-verify.md: a sign-up written against Twilio, with 
   });
 });
 
-describe("docs/migrate/prelude-v2.md: a sign-up written against Prelude, with the page's variables and no new line", () => {
+describe("docs/migrate/prelude-v2.md: a sign-up written for Prelude, with the page's variables and no new line", () => {
   const { page, post, codeOf, wrong } = movedApp(
     "prelude-v2",
     () => written("prelude-sign-up.ts"),
@@ -82,7 +82,7 @@ describe("docs/migrate/prelude-v2.md: a sign-up written against Prelude, with th
     expect(page.text).toMatch(/Node\.js, TypeScript \| `PRELUDE_BASE_URL`, `API_TOKEN`/);
   });
 
-  it("a number is proven: create, too early again, wrong code, right code, once", async () => {
+  it("proves a number: create, create again too early, wrong code, right code, which works once", async () => {
     const to = "+33612345678";
     const [started, { id, ...more }] = await post("/start", { to });
     expect([started, more]).toEqual([200, { status: "success", method: "message" }]);

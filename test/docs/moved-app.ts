@@ -16,7 +16,7 @@ export interface MovedApp {
   wrong(to: string): Promise<string>;
 }
 
-/** `settings`: the app's variables, once the service listens. */
+/** `settings` returns the app's variables; it is called when the service listens. */
 export function movedApp(name: string, text: (page: Page) => string, settings: (address: string, app: MovedApp) => Promise<Record<string, string>>): MovedApp {
   const page = readPage(`docs/migrate/${name}.md`);
   const source = { path: `docs/moved-${name}.md`, text: "", blocks: [{ language: "ts", name: "app.ts", text: text(page), line: 1, notRun: undefined }] };

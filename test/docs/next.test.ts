@@ -14,7 +14,7 @@ import { hasChromium, launchChromium } from "../support/chromium.js";
 import { freePort } from "../support/ports.js";
 import { readPage } from "./pages.js";
 
-// docs/next.md as its reader follows it: every command and every file, in order, from an empty folder.
+// Follows docs/next.md as a reader would: every command and every file, in order, from an empty folder.
 
 const page = readPage("docs/next.md");
 const commands = page.blocks.filter(({ language }) => language === "sh").map(({ text }) => text);
@@ -49,7 +49,7 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     if (folder) await rm(folder, { recursive: true, force: true });
   });
 
-  /** Runs commands of the page in the app, with the exports of the page before them. */
+  /** Runs commands of the page in the app, after the page's exports of secrets. */
   async function run(text: string) {
     const port = await freePort();
     const env = Object.fromEntries(Object.entries(process.env).filter(([name]) => /^(PATH|HOME|npm_config_.*)$/.test(name)));
@@ -89,7 +89,7 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
   }
 
   async function signsUpIn(app: Awaited<ReturnType<typeof run>>) {
-    // As a proxy that names the user's port with the address passes it on.
+    // Some proxies add the user's port to the address.
     const context = await browser.newContext({ extraHTTPHeaders: { "x-forwarded-for": "203.0.113.9:51234" } });
     const tab: Page = await context.newPage();
     const faults: string[] = [];
@@ -144,12 +144,12 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     await context.close();
   }
 
-  it("is four blocks of commands, and each file has a name", () => {
+  it("has four blocks of commands, and each file has a name", () => {
     expect(commands).toHaveLength(4);
     expect(files.filter(({ text }) => nameOf(text) === "").map(({ line }) => line)).toEqual([]);
   });
 
-  it("says how to make a missing secret, and sends no one elsewhere for it", async () => {
+  it("the error for a missing secret explains how to generate one", async () => {
     const text = files.find(({ text }) => nameOf(text) === "lib/required.ts")?.text ?? "";
     const required = join(folder, "required.mjs");
     await writeFile(required, `${(await transform(text, { loader: "ts" })).code}required("SESSION_SECRET");`);

@@ -8,7 +8,7 @@ import type { FixedClock } from "../../src/testing/fixed-clock.js";
 import { root } from "../package/built.js";
 import { readPage } from "./pages.js";
 
-/** In the place of the pages' own `./verifier.js`: one whose messages and clock are at hand. */
+/** Replaces the pages' own `./verifier.js` by one that exports its inbox and clock. */
 const verifierFor = (page: string) => `
 import { createVerifier } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
@@ -31,15 +31,15 @@ export interface OpenPage {
   readonly verifier: Verifier;
   readonly box: Inbox;
   readonly clock: FixedClock;
-  /** Imports one of its programs. */
+  /** Imports one of the page's programs. */
   load<T>(name: string): Promise<T>;
 }
 
-/** The programs of a page of docs/ as the files that they name, beside that verifier; removed after the tests of the block that calls this. */
+/** Writes the programs of a page of docs/ to the files that they name, with that verifier; removed after the tests. */
 export async function openPage(page: string): Promise<OpenPage> {
   const folder = join(root, "node_modules/.cache/phoneproof-page", page);
   const remove = () => rmSync(folder, { recursive: true, force: true });
-  // What a run left that was stopped, or that ran other tests of the file only.
+  // Files left by a run that was stopped or that ran only other tests of the file.
   remove();
   afterAll(remove);
   mkdirSync(join(folder, "node_modules"), { recursive: true });

@@ -5,12 +5,12 @@ import { root } from "../package/built.js";
 
 /** A block of code on a page. */
 export interface Block {
-  /** What stands behind the fence: `ts`, `sh`, … */
+  /** The language after the fence: `ts`, `sh`, … */
   readonly language: string;
   /** Path in the reader's project: the first line, `// app/page.tsx`. */
   readonly name: string | undefined;
   readonly text: string;
-  /** Of the fence, from 1. */
+  /** The line of the fence, from 1. */
   readonly line: number;
   /** Why it cannot run here: `<!-- not run: … -->` on the line above. */
   readonly notRun: string | undefined;
@@ -20,7 +20,7 @@ export interface Page extends Document {
   readonly blocks: readonly Block[];
 }
 
-/** What a reader runs: TypeScript and JavaScript, which name their file. */
+/** TypeScript and JavaScript, which a reader runs and which name their file. */
 export function isProgram({ language }: Block): boolean {
   return /^(ts|tsx|js|jsx|mjs|cjs)$/.test(language);
 }
@@ -50,7 +50,7 @@ export function readPage(path: string): Page {
   return page;
 }
 
-/** The anchors of a page's headings, as GitHub and VitePress make them, and those of its own: `<a id="…">`. */
+/** The anchors of a page's headings, as GitHub and VitePress generate them, and its explicit ones: `<a id="…">`. */
 export function anchorsOf(text: string): string[] {
   const prose = text.replace(/^```[\s\S]*?^```$/gm, "");
   const seen = new Map<string, number>();

@@ -1,4 +1,4 @@
-/** Runs one compiled block, as a process of its own: tells when it listens, when it has loaded, and ends when it is told to, or by itself. */
+/** Runs one compiled block in a separate process: reports when it listens and has loaded, and ends on a message. */
 import { createServer } from "node:http";
 import { register } from "node:module";
 import { Server } from "node:net";
@@ -23,7 +23,7 @@ const exported = await import(pathToFileURL(process.argv[2]).href);
 if (process.env.PROBE) await probe(process.env.PROBE, JSON.parse(process.env.REQUEST ?? "{}"));
 process.send?.({ loaded: true });
 
-/** Calls what a block exports, as its framework would, and prints the status that it answers. `call` is an expression. */
+/** Calls a block's export as its framework would, and prints the status of the response. `call` is an expression. */
 async function probe(call, request) {
   const served = (listener) =>
     new Promise((done) => {

@@ -5,7 +5,7 @@ import { promisify } from "node:util";
 import { root } from "../package/built.js";
 import { isProgram, type Page } from "./pages.js";
 
-/** Where pages take a `./verifier.js` from that they do not show themselves. */
+/** The page from which others take a `./verifier.js` that they do not show. */
 export const sharedPage = "docs/install.md";
 
 const compilerOptions = {
@@ -28,15 +28,16 @@ export function folderOf(page: string): string {
 }
 
 export interface Project {
-  /** Where a block's compiled file is. */
+  /** The path of a block's compiled file. */
   fileOf(page: string, name: string): string;
-  /** Type-checks all pages together and compiles them; what the compiler complains of, by page and file. `unchecked`: compiles alone. */
+  /** Type-checks and compiles all pages; returns the compiler's errors. `unchecked`: only compiles. */
   compile(unchecked?: "unchecked"): Promise<string>;
   remove(): void;
 }
 
 /**
- * A project in which each page is a folder with its blocks as files, and beside them those of install.md that it imports and does not show itself. It finds `phoneproof` as an installed package, from the build.
+ * A project in which each page is a folder with its blocks as files, and with those of install.md that it imports but
+ * does not show. It finds the build of `phoneproof` as an installed package.
  */
 export function layOut(pages: readonly Page[], name: string): Project {
   const folder = join(root, "node_modules/.cache", name);

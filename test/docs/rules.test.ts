@@ -13,11 +13,11 @@ const [, table = ""] = /<!-- rules: .*?-->\n([\s\S]*?)<!-- \/rules -->/.exec(tex
 const rows = [...table.matchAll(/^\| `?([^|`]+)`? \| ([^|]+) \| ([^|]+) \|$/gm)].slice(1).map(([, form, means, fix]) => ({ form, means, fix }));
 
 describe("docs/no-code.md: the table of rules", () => {
-  it("is that of phoneproof why, sentence by sentence", () => {
+  it("has the sentences of phoneproof why", () => {
     expect(rows).toEqual(Object.entries({ ...ruleWords, "any other name": ownRule }).map(([form, words]) => ({ form, ...words })));
   });
 
-  it("has a row for every cap, ceiling, cell and error code, which why finds", () => {
+  it("has a row for every cap, spend limit, cell and error code that phoneproof why shows", () => {
     const moment = { now: Date.UTC(2026, 2, 1), skew: 0 };
     const cap = [{ limit: 7, window: 60 }];
     const { limits } = defaultPolicy;
@@ -31,7 +31,7 @@ describe("docs/no-code.md: the table of rules", () => {
     const charges = [...capCharges(subject, policy, moment, (name) => name), ...spendCharges("c", 1, ceilingsOf(policy.limits, "voice"), moment), ...cells];
     const names = [...charges.map(({ rule }) => rule), ...destinationErrors, "strangeNetwork", "signals", "blockList", "fallback", "guesses"];
     expect(names.filter((name) => wordsOf(name) === ownRule)).toEqual([]);
-    // No cap is forgotten: lookups answer from the numbering plan alone, and block no message.
+    // Every row is needed: each belongs to one of these names.
     expect(new Set(names.map((name) => Object.values(ruleWords).indexOf(wordsOf(name)))).size).toBe(Object.keys(ruleWords).length);
     for (const name of ["my-rule", "country house", "toString", "perNumbers 1/1s"]) expect(wordsOf(name)).toBe(ownRule);
   });

@@ -4,13 +4,13 @@ import { dirname, join } from "node:path";
 
 /** A block that runs. */
 export interface Running {
-  /** Of the server that it started, once it listens. */
+  /** The port of the server that it started, if it listens. */
   readonly port: number | undefined;
   /** What it printed so far. */
   printed(): string;
-  /** How it ended, by itself or not. */
+  /** Resolves when it has ended, by itself or not. */
   readonly ended: Promise<Ended>;
-  /** Ends it; how it ended. */
+  /** Ends it, and returns how it ended. */
   end(): Promise<Ended>;
 }
 
@@ -21,7 +21,7 @@ export interface Ended {
   readonly stderr: string;
 }
 
-/** How long a block that does not listen may go on after it has loaded, in milliseconds: one that keeps a connection open never ends. */
+/** Milliseconds to wait after loading for a block that does not listen: an open connection keeps it running. */
 const afterLoad = 400;
 
 /** Starts a compiled block and waits until it listens, has ended, or has loaded and a moment has passed. */
@@ -58,7 +58,7 @@ export async function start(file: string, environment: Readonly<Record<string, s
   };
 }
 
-/** `amount` at a time of what is handed to it. */
+/** Runs at most `amount` of the given functions at a time. */
 export function atATime(amount: number): <T>(work: () => Promise<T>) => Promise<T> {
   let free = amount;
   const waiting: (() => void)[] = [];

@@ -11,7 +11,7 @@ const pages = readPages();
 const programs = pages.flatMap(({ path, blocks }) => blocks.filter(isProgram).map((block) => ({ page: path, ...block, at: `${path}:${block.line}` })));
 const project = layOut(pages, "phoneproof-docs");
 const shared = pages.flatMap(({ blocks }) => blocks.map(({ text }) => text));
-/** What another file imports, and servers: they run on. Everything else is a program that a reader starts and that must end. */
+/** Servers and files for import keep running. Everything else is a program that a reader starts and that must end. */
 const runsOn = (text: string) => /^export |\bexports\.|\b(listen|serve)\(/m.test(text);
 const needs = (name: string) => programs.some(({ text }) => namesIn(text).includes(name));
 
@@ -43,24 +43,24 @@ describe("the programs of the documents", () => {
     expect(programs.length).toBeGreaterThan(20);
   });
 
-  it.each(["README.md", "docs/install.md", "docs/first-form.md"])("%s says how a .ts file becomes an ES module and is run", (page) => {
+  it.each(["README.md", "docs/install.md", "docs/first-form.md"])("%s explains how to make a .ts file an ES module and run it", (page) => {
     const { text } = pages.find(({ path }) => path === page) ?? { text: "" };
     for (const words of ["npm pkg set type=module", "--save-dev tsx", "npx tsx "]) expect(text).toContain(words);
   });
 
-  it("no secret and no API key has a value that works where the variable is not set", () => {
+  it("no secret or API key has a default value", () => {
     expect(programs.filter(({ text }) => /process\.env\.\w*(SECRET|KEY|TOKEN|PASSWORD)\w* \?\?|pp_[A-Za-z0-9_]{20}/.test(text)).map(({ at }) => at)).toEqual(
       [],
     );
   });
 
-  it("none reads and deletes: a reader who wants to look must not lose data", () => {
+  it("none both reads and deletes: a reader who only wants to look must not lose data", () => {
     const reads = /\.(history|refusals|explain|stats|verifications\.get)\(/;
     const deletes = /\.(erase|unlock|verifications\.cancel)\(/;
     expect(programs.filter(({ text }) => reads.test(text) && deletes.test(text)).map(({ at }) => at)).toEqual([]);
   });
 
-  it("those for operators have the customer_uuid that a verifier with customers needs", () => {
+  it("those for operators pass the customer_uuid that a verifier with customers needs", () => {
     const calls = /verifier\.(history|refusals|explain|stats|erase|unlock|lookup|verifications\.\w+)\(/;
     const programsOf = programs.filter(({ text }) => calls.test(text) && !runsOn(text));
     expect(programsOf.length).toBeGreaterThan(5);
@@ -74,7 +74,7 @@ describe("the programs of the documents", () => {
   it("all compile, strictly, against the built package", () => expect(complaints).toBe(""));
 });
 
-describe("each program runs, in a process of its own, until it listens or ends by itself", () => {
+describe("each program runs in a separate process, until it listens or ends by itself", () => {
   const running = new Map<string, Promise<Ended>>();
   const inTurn = atATime(2);
   const run = programs.filter(({ notRun }) => notRun === undefined);
@@ -101,7 +101,7 @@ describe("each program runs, in a process of its own, until it listens or ends b
 
   it.each(run)("$page $name", async ({ at }) => {
     const ended = await running.get(at);
-    if (ended === undefined) return; // its server is not installed, which was said
+    if (ended === undefined) return; // its server is not installed, which was reported
     expect(ended, ended.stderr).toMatchObject({ code: 0, signal: null });
     expect(ended.stderr).toBe("");
   });

@@ -22,7 +22,7 @@ describe("docs/options.md: the table of defaults", () => {
   const table = /<!-- defaults:.*?-->([\s\S]*?)<!-- \/defaults -->/.exec(readPage("docs/options.md").text)?.[1] ?? "";
   const rows = [...table.matchAll(/^\| `([^`]+)` \| `([^`]+)` \|/gm)].map(([, name, value]) => [name, JSON.parse(value as string)]);
 
-  it("holds every default of the code, and no other", () => {
+  it("lists exactly the defaults of the code", () => {
     const {
       policy,
       message,
@@ -64,7 +64,7 @@ describe("docs/options.md: the table of defaults", () => {
     ];
     expect(new Map(rows as [string, unknown][])).toEqual(new Map(defaults));
     expect(docUrl).toContain("docs/errors.md");
-    // What is off or empty by default has no row, and whatever is new has one.
+    // Options that are off or empty by default have no row; every new option needs one.
     const empty = {
       testNumbers: new Map(),
       spamRules: [],
@@ -73,7 +73,7 @@ describe("docs/options.md: the table of defaults", () => {
       allowOrigins: [],
       receiptBase: undefined,
       keepCode: false,
-      // What the sender can do.
+      // These depend on the sender.
       callsFixedLines: undefined,
       channels: ["sms"],
     };
@@ -90,7 +90,7 @@ describe("docs/api.md: the calls of a verifier", () => {
   const { text } = readPage("docs/api.md");
   const rows = [...text.matchAll(/^\| `([\w.]+)` \|/gm)].map(([, name = ""]) => name);
 
-  it("has a row for each call, and for no other", () => {
+  it("has a row for each call, and no other rows", () => {
     const { http, receipts, metricsHandler, verifications, ...calls } = setUp({ customers: "store" }).verifier;
     const plumbing = Object.keys(http);
     const names = [...Object.keys(calls).filter((name) => !plumbing.includes(name)), ...Object.keys(verifications).map((name) => `verifications.${name}`)];
@@ -123,13 +123,13 @@ describe("docs/errors.md", () => {
   const { text } = readPage("docs/errors.md");
   const codes: readonly VerifierErrorCode[] = [...errorCodes, "invalid_options"];
 
-  it("has an anchor for each code, with its HTTP status, why it comes and the fix, in the order of the table", () => {
+  it("has an anchor for each code, with its HTTP status, reason and fix, in the order of the table", () => {
     const parts = text.split(/^### /m).slice(1);
     expect(parts.map((part) => part.slice(0, part.indexOf("\n")))).toEqual([...text.matchAll(/^\| \d+ \| \[`(\w+)`\]\(#\1\) \|$/gm)].map(([, code]) => code));
     for (const code of codes) {
       expect(anchorsOf(text)).toContain(code);
       const part = parts.find((one) => one.startsWith(`${code}\n`));
-      // The wire of old knows it, this library never answers it.
+      // The wire defines this code, but the library never returns it.
       const status = code === "negative_balance" ? 400 : new VerifierError(code, "").status;
       expect(part, code).toMatch(new RegExp(`^\\*\\*.+\\*\\* HTTP ${status}\\.\n\nWhy: .+\n\nFix: .+`, "m"));
       expect(text).toContain(`| ${status} | [\`${code}\`](#${code}) |`);
