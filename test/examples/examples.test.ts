@@ -35,7 +35,7 @@ async function verifies(example: Example): Promise<void> {
 
 const program = (file: string, env: Readonly<Record<string, string>> = {}) => tsx(file, { PHONEPROOF_API_KEY: apiKey, ...env });
 
-it("an example without a secret ends with the words that make one", async () => {
+it("an example without a secret exits and prints how to generate one", async () => {
   await expect(program("express.ts", { PHONEPROOF_SECRET: "" })).rejects.toThrow(
     /PHONEPROOF_SECRET is not set; make one: export PHONEPROOF_SECRET="\$\(openssl rand -base64 32\)"/,
   );
@@ -87,7 +87,7 @@ describe("each example verifies a number", () => {
 });
 
 describe("examples/own-wire.ts", () => {
-  it("verifies a number by its own paths, beside /v1, and never for a wrong key", async () => {
+  it("verifies a number with its own paths, alongside /v1, and rejects a wrong key", async () => {
     const example = await program("own-wire.ts");
     running.push(example);
     const call = async (method: string, path: string, body?: string, key = apiKey) => {
@@ -112,6 +112,6 @@ describe("examples/own-wire.ts", () => {
   });
 });
 
-describe("the custom store keeps the contract", () => {
+describe("the custom store passes the store contract", () => {
   for (const { name, run } of storeContract()) it(name, () => run({ store: mapStore() }));
 });

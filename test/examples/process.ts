@@ -7,24 +7,24 @@ import { fileURLToPath } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const secret = () => randomBytes(32).toString("base64");
 
-/** An example that runs as a process of its own. */
+/** An example that runs in a separate process. */
 export interface Example {
   readonly url: string;
   /** The code of the `nth` message or call to a number that it showed, from 1, once there is one. Default: the first. */
   code(to: string, nth?: number): Promise<string>;
-  /** All that it printed. */
+  /** Everything printed so far. */
   printed(): string;
   stop(): Promise<void>;
 }
 
 type Variables = Readonly<Record<string, string>>;
 
-/** Starts a program of examples/, and waits until it says where it listens. */
+/** Starts a program of examples/, and waits until it prints where it listens. */
 export function tsx(file: string, env: Variables = {}): Promise<Example> {
   return start(["node_modules/tsx/dist/cli.mjs", `examples/${file}`], env, /listening on (http:\S+)/);
 }
 
-/** Starts an app of examples/ by `next dev`, and waits until it says where it listens. */
+/** Starts an app of examples/ with `next dev`, and waits until it prints where it listens. */
 export function nextDev(folder: string, env: Variables = {}): Promise<Example> {
   return start(["node_modules/next/dist/bin/next", "dev", "--hostname", "127.0.0.1", `examples/${folder}`, "--port", "0"], env, /Local:\s+(http:\S+)/);
 }

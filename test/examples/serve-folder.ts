@@ -12,7 +12,7 @@ export interface Instruction {
   readonly rest: string;
 }
 
-/** The instructions of a Dockerfile, by stage: comments dropped, lines that go on joined. */
+/** The instructions of a Dockerfile by stage, without comments and with continued lines joined. */
 export function readDockerfile(text: string): Instruction[][] {
   const stages: Instruction[][] = [];
   const lines = text.replace(/^\s*#.*\n/gm, "").replace(/\\\n\s*/g, " ");
@@ -54,7 +54,10 @@ export function readCompose(env: Readonly<Record<string, string>>): Compose {
   return parse(text, { version: "1.2" }) as Compose;
 }
 
-/** The last stage's folder, made as its COPY lines say; of the first stage's node_modules it takes what the example depends on, linked. */
+/**
+ * Creates the folder of the last stage from its COPY lines. Instead of the first stage's node_modules, it links the
+ * dependencies of the example.
+ */
 export function layOut(lastStage: readonly Instruction[]): { readonly folder: string; remove(): void } {
   const folder = mkdtempSync(join(tmpdir(), "phoneproof-serve-"));
   for (const { rest } of lastStage.filter(({ name }) => name === "COPY")) {

@@ -30,7 +30,7 @@ const env = {
 };
 
 describe("docs/serve.md", () => {
-  test("shows the module of the example to the letter", () => {
+  test("shows the module of the example unchanged", () => {
     expect(block("js")).toBe(readFileSync(join(example, "verifier.js"), "utf8"));
   });
 
@@ -45,12 +45,12 @@ describe("docs/serve.md", () => {
 });
 
 describe("examples/serve", () => {
-  test("depends on the packed library of this version alone", () => {
+  test("depends only on the packed library of this version", () => {
     const { dependencies } = manifest(example);
     expect(dependencies).toEqual({ phoneproof: `file:phoneproof-${manifest(root).version}.tgz` });
   });
 
-  test("Dockerfile: two stages, production dependencies alone, not root, a health check, a volume for the data, and only files that are there", () => {
+  test("Dockerfile: two stages, only production dependencies, not root, a health check, a data volume, and only existing files", () => {
     expect(stages).toHaveLength(2);
     expect(stages[0]?.find(({ name }) => name === "RUN")?.rest).toMatch(/^npm install --omit=dev /);
     expect(last.some(({ name }) => name === "RUN")).toBe(false);
@@ -65,7 +65,7 @@ describe("examples/serve", () => {
     expect(last.findIndex(({ name }) => name === "USER")).toBeGreaterThan(last.findLastIndex(({ name }) => name === "COPY"));
   });
 
-  test("compose.yaml: refuses to start without its secrets, publishes on loopback alone, keeps its data in a volume, and names the variables of .env.example", () => {
+  test("compose.yaml: needs its secret, publishes on loopback only, stores data in a volume, and has the variables of .env.example", () => {
     expect(() => readCompose({ ...env, PHONEPROOF_SECRET: "" })).toThrow("PHONEPROOF_SECRET: see .env.example");
     const { services, volumes } = readCompose(env);
     expect(services["verification"]).toMatchObject({ build: ".", ports: ["127.0.0.1:3000:3000"], volumes: ["data:/data"] });
@@ -74,7 +74,7 @@ describe("examples/serve", () => {
     expect(Object.keys(services["verification"]?.environment ?? {})).toEqual(asked);
   });
 
-  test(".env.example: names what verifier.js needs, and its command makes a key of the form that is promised", async () => {
+  test(".env.example: names what verifier.js needs, and its command generates an API key in the documented form", async () => {
     const text = readFileSync(join(example, ".env.example"), "utf8");
     const needed = [...readFileSync(join(example, "verifier.js"), "utf8").matchAll(/required\("(\w+)"\)/g)].map(([, name]) => `${name}=`);
     expect(needed.filter((line) => !text.split("\n").includes(line))).toEqual([]);
@@ -83,7 +83,7 @@ describe("examples/serve", () => {
   });
 });
 
-describe("the container as a process, talked to by programs that are not in Node", () => {
+describe("the container as a process, called by curl, Python and the shell", () => {
   const { services } = readCompose({ ...env, PUBLIC_URL: "https://verify.example.com" });
   let twilio: RunningCarrier;
   let laidOut: ReturnType<typeof layOut>;
@@ -100,7 +100,7 @@ describe("the container as a process, talked to by programs that are not in Node
         .split(" ")
         .map((pair) => pair.split("=") as [string, string]),
     );
-    // As in the containers, but for names and ports of this machine, and Twilio's stand-in.
+    // As in the container, except for host names and ports, and with a stand-in for Twilio.
     const environment = services["verification"]?.environment ?? {};
     container = {
       PATH: process.env["PATH"] ?? "",
@@ -135,7 +135,7 @@ describe("the container as a process, talked to by programs that are not in Node
   };
   const codeOf = (text: string | undefined) => /\d{6}/.exec(text ?? "")?.[0] as string;
 
-  test("curl, as docs/serve.md has it: pending, a message by Twilio with its receipt's address, and a wrong key", async () => {
+  test("the curl command of docs/serve.md sends a message through Twilio with a receipt URL; a wrong key is forbidden", async () => {
     const script = [...page.matchAll(/^```sh\n([\s\S]*?)^```$/gm)].map(([, text = ""]) => text).find((text) => text.includes("/v1/authentication")) ?? "";
     const curl = (key: string) =>
       promisify(execFile)("sh", ["-c", script.replace(/^URL=.*$/m, `URL=${url}`)], { env: { ...container, PHONEPROOF_API_KEY: key } });
@@ -145,7 +145,7 @@ describe("the container as a process, talked to by programs that are not in Node
     expect(JSON.parse((await curl("pp_wrong")).stdout)).toMatchObject({ code: "forbidden" });
   });
 
-  test("python3, the client of docs/serve.md: a wrong code, then the right one", async () => {
+  test("the Python client of docs/serve.md enters a wrong code, then the right one", async () => {
     const child = spawn("python3", ["-u", "-c", block("python"), "+447400123456"], {
       env: { ...container, PHONEPROOF_URL: url },
       stdio: ["pipe", "pipe", "inherit"],
@@ -162,7 +162,7 @@ describe("the container as a process, talked to by programs that are not in Node
     expect(printed).toBe("pending\ncode: invalid\ncode: valid\n");
   });
 
-  test("the support desk: every command of docs/serve.md and docs/no-code.md while it runs, from a code that was sent to an erased number", async () => {
+  test("the support commands of docs/serve.md and docs/no-code.md work while it runs: why, stats, unlock and erase", async () => {
     const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
     const shell = (text: string) =>
       promisify(execFile)("sh", ["-c", text], {
@@ -204,7 +204,7 @@ describe("the container as a process, talked to by programs that are not in Node
     expect(await shell(why)).toMatchObject({ code: 0, printed: expect.stringContaining("Nothing is stored about +33") });
   });
 
-  test("the image's health check: 0 while the service runs, 1 after its stop, which ends with 0; the data is in the file", async () => {
+  test("the health check exits with 0 while the service runs and 1 after it stops; the service exits with 0 and leaves its file", async () => {
     expect(await healthcheck()).toBe(0);
     expect(await stop()).toEqual([0, null]);
     expect(await healthcheck()).toBe(1);

@@ -12,7 +12,7 @@ afterEach(async () => {
   rmSync(folder, { recursive: true });
 });
 
-/** The example as a project of its own, with a store that can be away and this version of Express. */
+/** Copies the example to a separate project, with a store that can go down and this version of Express. */
 function layOut(version: string): string {
   mkdirSync(join(root, "node_modules/.cache"), { recursive: true });
   folder = mkdtempSync(join(root, "node_modules/.cache/phoneproof-signup-"));
@@ -26,7 +26,7 @@ function layOut(version: string): string {
 }
 
 it.each(["express", "express4"])(
-  "signup-express on %s: a form of another site or port, one without a body and a store that is away are told in words, and the process lives",
+  "signup-express on %s: rejects forms of other origins, shows a message for an empty form and a store that is down, and keeps running",
   async (version) => {
     const file = layOut(version);
     const AWAY = join(folder, "away");

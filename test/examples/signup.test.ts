@@ -11,7 +11,7 @@ const apps = [
 describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a browser", () => {
   let browser: Browser;
   const running = new Map<string, Example>();
-  /** Asked for a code first, and for others last: the cool-downs go by meanwhile. */
+  /** Pages that request a code before all tests and the next one after them, so that the cool-downs pass meanwhile. */
   const patient = new Map<string, Page>();
   let visits = 0;
 
@@ -30,9 +30,10 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
     for (const app of running.values()) await app.stop();
   });
 
-  /** A page of a browser session of its own, at the first form. */
+  /** Opens a page in a new browser session. */
   async function open(app: Example, path = "/"): Promise<Page> {
-    // As a proxy tells the address: one for each, since spam rules count what one address leaves unproven; numbers lie in ranges of their own for the same reason.
+    // Each session has its own address, as reported by a proxy, and each number its own range: spam rules count the
+    // unverified messages of both.
     const context = await browser.newContext({ extraHTTPHeaders: { "x-forwarded-for": `198.51.100.${++visits}` } });
     const page = await context.newPage();
     page.setDefaultTimeout(60_000);
@@ -59,7 +60,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
     });
     const visit = (path?: string) => open(app, path);
 
-    it("a number as people type it is proven, and the session is of its canonical form until it signs out", async () => {
+    it("verifies a number in national form; the session has it in E.164 form until the user signs out", async () => {
       const page = await visit();
       await page.getByLabel("Country").selectOption("GB");
       await askFor(page, "07400 123456");
@@ -77,7 +78,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       await heading(page, "Create your account");
     });
 
-    it("what is no number, and a country that gets no codes, are told in words beside what was typed", async () => {
+    it("shows a message for an invalid number, another country and a landline, and leaves the input in the field", async () => {
       const page = await visit();
       for (const [phone, words] of [
         ["06 12", "This number is too short."],
@@ -91,7 +92,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       }
     });
 
-    it("a wrong code shows the tries left, a reload too; the last one leads back to the first form; the right one is none any more", async () => {
+    it("a wrong code shows the tries left, also after a reload; the last one leads back to the first form", async () => {
       const page = await visit();
       await askFor(page, "06 12 34 56 70");
       const wrong = wrongFor(await app.code("+33612345670"));
@@ -108,7 +109,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       await page.getByText("Ask for a code first.").waitFor();
     });
 
-    it("another browser, with or without a code of its own, gets nothing by the right one; no page and no readable cookie holds the id", async () => {
+    it("another browser cannot use the code, with or without its own sign-up; no page or readable cookie contains the id", async () => {
       const page = await visit();
       await askFor(page, "06 22 34 56 70");
       const code = await app.code("+33622345670");
@@ -125,7 +126,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       await field(other).fill(code);
       await tries(other, 4);
 
-      // A cookie that the other one made of its own is none.
+      // A forged cookie is not accepted.
       const [mine] = (await page.context().cookies()).filter(({ name }) => name === cookie);
       const forgedValue = `${mine?.value[0] === "A" ? "B" : "A"}${mine?.value.slice(1)}`;
       await other.context().addCookies([{ name: cookie, value: forgedValue, url: app.url }]);
@@ -133,7 +134,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       await other.getByText("Ask for a code first.").waitFor();
     });
 
-    it("a code form that is sent without its cookie leads back to the first form, and says so", async () => {
+    it("a code form without its cookie leads back to the first form, with a message", async () => {
       const page = await visit();
       await askFor(page, "06 42 34 56 70");
       await page.context().clearCookies();
@@ -141,7 +142,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       await page.getByText("Ask for a code first.").waitFor();
     });
 
-    it("a form of another site is refused", async () => {
+    it("a form of another site is rejected", async () => {
       const page = await visit();
       await page.route("http://evil.example/", (route) =>
         route.fulfill({
@@ -157,7 +158,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       expect(answer.status()).toBeGreaterThanOrEqual(400);
     });
 
-    it("back and forward show how things are: the code form while it waits, the welcome once it is over", async () => {
+    it("back and forward show the current state: the code form while a code is pending, the welcome page afterwards", async () => {
       const page = await visit();
       await askFor(page, "06 62 34 56 70");
       await page.goBack();
@@ -166,12 +167,12 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
       await field(page).fill(await app.code("+33662345670"));
       await heading(page, "Welcome");
       await page.goBack({ waitUntil: "commit" });
-      // The way back may still be under way, and interrupt it.
+      // The navigation back may still be in progress and interrupt the reload.
       await vi.waitFor(() => page.reload(), { timeout: 60_000 });
       await heading(page, "Welcome");
     });
 
-    it("the keyboard alone goes through", async () => {
+    it("the keyboard alone is enough to sign up and out", async () => {
       const page = await visit();
       await page.keyboard.press("Tab");
       await page.keyboard.press("Tab");
@@ -190,7 +191,7 @@ describe.skipIf(!hasChromium("the sign-up examples"))("the sign-up examples in a
   });
 
   it.concurrent.for(apps)(
-    "examples/$name: after the countdown another message can be asked for, and after the second a call, whose code is the right one",
+    "examples/$name: after the countdown another message can be requested, and then a call, whose code is valid",
     async ({ name }, { expect }) => {
       const app = running.get(name) as Example;
       const page = patient.get(name) as Page;
