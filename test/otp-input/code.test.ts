@@ -34,17 +34,17 @@ describe("the code in a text", () => {
     ["no digits here", 6],
     ["123456", 4],
   ];
-  test.each(none)("%j holds none of %i digits", (text, length) => {
+  test.each(none)("%j contains no code of %i digits", (text, length) => {
     expect(codeIn(text, length)).toBeUndefined();
   });
 });
 
-test("digits of every script are read as ASCII, and nothing else is kept", () => {
+test("digits of every script become ASCII digits, and everything else is dropped", () => {
   expect(digitsOf("a1 ٢-３४!𝟓")).toBe("12345");
 });
 
-describe("what comes into a field of six digits", () => {
-  // `[` and `]` stand around what is selected.
+describe("input into a field of six digits", () => {
+  // `[` and `]` mark the selection.
   const rows: [before: string, text: string, after: string][] = [
     ["12[]", "3", "123"],
     ["12[]56", "3", "12356"],
@@ -60,7 +60,7 @@ describe("what comes into a field of six digits", () => {
     ["12[]", "123456", "123456"],
     ["12[3]456", "Your code is 482 913", "482913"],
   ];
-  test.each(rows)("%s, and %j: %s", (before, text, after) => {
+  test.each(rows)("%s with input %j becomes %s", (before, text, after) => {
     const value = before.replace(/[[\]]/g, "");
     const { digits, from, to } = placed(text, value, before.indexOf("["), before.indexOf("]") - 1, 6);
     expect(value.slice(0, from) + digits + value.slice(to)).toBe(after);

@@ -8,7 +8,7 @@ import { hasChromium, launchChromium } from "../support/chromium.js";
 const page = readPage("docs/front-end.md");
 
 describe("docs/front-end.md", () => {
-  test("names every attribute, custom property and language, and no custom property that there is not", () => {
+  test("names every attribute, custom property and language, and no unknown custom property", () => {
     for (const attribute of Object.values(attributes)) expect(page.text).toContain(`\`${attribute}\``);
     const properties = (css: string) => [...new Set(css.match(/--otp-[\w-]+/g))].sort();
     expect(properties(page.text)).toEqual(properties(style));
@@ -16,7 +16,7 @@ describe("docs/front-end.md", () => {
     for (const tag of Object.keys(otpWords)) expect(page.text).toContain((names.of(tag) as string).replace("Traditional Chinese", "traditional"));
   });
 
-  test.skipIf(!hasChromium("The form of docs/front-end.md"))("where JavaScript is off, its form has one field, of the same name", async () => {
+  test.skipIf(!hasChromium("The form of docs/front-end.md"))("without JavaScript, its form has one field with the same name", async () => {
     const form = page.blocks.find(({ language, text }) => language === "html" && text.includes("<noscript>"))?.text;
     const browser = await launchChromium();
     try {

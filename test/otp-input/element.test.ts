@@ -6,7 +6,7 @@ import { addScript, element, field, openPages, type PageOptions, type Pages, tol
 
 const at = (seconds: number) => new Date(Date.UTC(2026, 2, 1, 12, 0, seconds)).toISOString();
 
-/** The page's clock stands at noon until a test lets it run. It begins before: it goes on until it stands, and does not go back. */
+/** Stops the page's clock at noon until a test runs it. It starts earlier, as it runs until then and cannot go back. */
 const noon: Pick<PageOptions, "before"> = { before: (page) => page.clock.install({ time: at(-3_600) }).then(() => page.clock.pauseAt(at(0))) };
 
 describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
@@ -22,7 +22,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   const call = (page: Page) => page.locator("otp-input [part=call]");
   const spoken = (page: Page) => page.getByRole("status").textContent();
   const completions = async (page: Page) => (await told(page)).filter((one) => one.startsWith("otp-complete")).map((one) => one.slice("otp-complete ".length));
-  /** Keeps what is announced from now on. */
+  /** Records announcements from now on. */
   const listen = async (page: Page) => {
     await page.evaluate(() => {
       const said: (string | null)[] = [];
@@ -38,7 +38,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   };
 
   describe("the field", () => {
-    test("is one real input, for autofill and for the keyboard of figures", () =>
+    test("is one real input, for autofill and the numeric keyboard", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         expect(await field(page).count()).toBe(1);
         const named = await field(page).evaluate((input) => Object.fromEntries([...input.attributes].map(({ name, value }) => [name, value])));
@@ -46,7 +46,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(named).not.toHaveProperty("maxlength");
       }));
 
-    test("takes digits, and tells once when all are there", () =>
+    test("accepts digits, and fires otp-complete once when all are entered", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await watch(page);
         await field(page).pressSequentially("12a34 5");
@@ -59,7 +59,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect((await told(page)).filter((one) => one.startsWith("otp"))).toEqual(["otp-complete 123456", "otp-complete 123459"]);
       }));
 
-    test("input and change come from it as from any field", () =>
+    test("fires input and change like any field", () =>
       pages.on("<otp-input></otp-input><button>elsewhere</button>", async (page) => {
         await watch(page);
         await field(page).pressSequentially("12");
@@ -86,14 +86,14 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       }),
     );
 
-    test("a message that is pasted takes the place of what stands there", () =>
+    test("a pasted message replaces the digits in the field", () =>
       pages.on("<otp-input value=11></otp-input>", async (page) => {
         await field(page).press("End");
         await paste(page, "Your code is 482913");
         await expect.poll(() => value(page)).toBe("482913");
       }));
 
-    test("what a keyboard or the browser fills in at once is taken whole, separators and other scripts' digits too", () =>
+    test("text that a keyboard or browser inserts at once is accepted, also with separators or digits of other scripts", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await watch(page);
         await field(page).focus();
@@ -113,7 +113,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["12", "Your code is 482 913", "482913"],
       ["123", "456", "123456"],
     ];
-    test.each(inserted)("over %s a keyboard's suggestion %j makes %s", (typed, text, completed) =>
+    test.each(inserted)("after %s, a keyboard's suggestion %j gives %s", (typed, text, completed) =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await watch(page);
         await field(page).pressSequentially(typed);
@@ -122,7 +122,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       }),
     );
 
-    test("in a full field a digit takes the place of the one at the caret", () =>
+    test("in a full field, a digit replaces the one at the caret", () =>
       pages.on("<otp-input value=123456></otp-input>", async (page) => {
         await watch(page);
         const { x, y, width, height } = (await page.locator("otp-input [part~=box]").nth(2).boundingBox()) as DOMRect;
@@ -142,7 +142,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["a digit typed over another", "123456", (page) => page.keyboard.press("ArrowLeft").then(() => page.keyboard.type("7"))],
       ["a digit typed after what is none", "12", (page) => page.keyboard.type("a3")],
     ];
-    test.each(undone)("%s is undone by one step, and done again, which tells of no code", (_, typed, does) =>
+    test.each(undone)("%s can be undone and redone in one step, without otp-complete", (_, typed, does) =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await field(page).pressSequentially(typed);
         await page.keyboard.press("ArrowLeft");
@@ -159,7 +159,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       }),
     );
 
-    test("where the page knows no such command, digits are put in all the same", () =>
+    test("digits are inserted even if document.execCommand is not supported", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await watch(page);
         await page.evaluate(() => Object.assign(document, { execCommand: () => false }));
@@ -168,7 +168,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await completions(page)).toEqual(["482913"]);
       }));
 
-    test("what an input method composes takes the same places when it is done", () =>
+    test("composed text replaces the same digits as typed text when the composition ends", () =>
       pages.on("<otp-input value=123456></otp-input>", async (page) => {
         await watch(page);
         const devtools = await page.context().newCDPSession(page);
@@ -183,7 +183,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await completions(page)).toEqual(["173456", "123456"]);
       }));
 
-    test("what an input method composes is taken when it is done, and not touched before", () =>
+    test("composed text is accepted when the composition ends, and not changed before", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await field(page).focus();
         const devtools = await page.context().newCDPSession(page);
@@ -193,7 +193,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await value(page)).toBe("123");
       }));
 
-    test("digits typed within are kept where they are typed, and the caret stays behind them", () =>
+    test("digits typed in the middle stay there, with the caret after them", () =>
       pages.on("<otp-input value=1256></otp-input>", async (page) => {
         await field(page).press("Home");
         await page.keyboard.press("ArrowRight");
@@ -203,13 +203,13 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await field(page).evaluate((input: HTMLInputElement) => input.selectionStart)).toBe(4);
       }));
 
-    test("never scrolls: the last digit stands in the last box, with the caret behind it", () =>
+    test("never scrolls, so that the last digit stays in the last box", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await field(page).pressSequentially("123456");
         expect(await field(page).evaluate((input) => [input.scrollLeft, (input.parentElement as Element).scrollLeft])).toEqual([0, 0]);
       }));
 
-    test("length says how many digits, and a code of ten fits a narrow page", () =>
+    test("length sets the number of digits, and a code of ten fits a narrow page", () =>
       pages.on(
         "<otp-input length=10></otp-input>",
         async (page) => {
@@ -227,13 +227,13 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         { viewport: { width: 320, height: 600 } },
       ));
 
-    test.each(["", "0", "six", "-1", "13"])("length=%j is no length: six", (length) =>
+    test.each(["", "0", "six", "-1", "13"])("an invalid length=%j gives six digits", (length) =>
       pages.on(`<otp-input length="${length}"></otp-input>`, async (page) => {
         expect(await element(page, (otp) => otp.length)).toBe(6);
       }),
     );
 
-    test("a box is active where the next digit goes, and those are filled that have one", () =>
+    test("the box of the next digit is active, and boxes with a digit are filled", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         const parts = () => page.locator("otp-input [part~=box]").evaluateAll((boxes) => boxes.map((box) => box.getAttribute("part")));
         await field(page).pressSequentially("12");
@@ -248,7 +248,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       }));
   });
 
-  test("what fires for the last digit is input, which has it, and then otp-complete", () =>
+  test("the last digit fires input, with the full value, and then otp-complete", () =>
     pages.on("<otp-input value=12345></otp-input>", async (page) => {
       await watch(page);
       await element(page, (otp) => otp.addEventListener("input", () => document.dispatchEvent(new CustomEvent("change", { detail: { code: otp.value } }))));
@@ -258,7 +258,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
     }));
 
   describe("a message that the browser reads (WebOTP)", () => {
-    /** In place of a phone: each request is kept, and the last answered by `deliver(code)`; it cancels the one before, as Chromium does. */
+    /** Simulates a phone: records requests; `deliver` resolves the last one. Each cancels the previous, as in Chromium. */
     const phone: PageOptions = {
       before: (page) =>
         page.addInitScript(() => {
@@ -284,7 +284,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
     const deliver = (page: Page, code: string) => page.evaluate((sent) => (globalThis as unknown as { deliver(code: string): void }).deliver(sent), code);
     const sms = { transport: ["sms"] };
 
-    test("is waited for from the start, and its code is as good as typed", () =>
+    test("is requested from the start, and its code acts as if typed", () =>
       pages.on(
         "<otp-input></otp-input>",
         async (page) => {
@@ -307,7 +307,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         (page) => element(page, (otp, told) => void (otp.answer = { status: told }), status).then(() => field(page).focus()),
       ]),
     ];
-    test.each(ends)("is waited for no more once %s", (_, does) =>
+    test.each(ends)("is no longer requested once %s", (_, does) =>
       pages.on(
         "<form><otp-input name=code></otp-input></form>",
         async (page) => {
@@ -319,7 +319,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ),
     );
 
-    test("is waited for anew after another was asked for, and while one is waited for not twice", () =>
+    test("is requested again after a resend, but not while a request is pending", () =>
       pages.on(
         `<otp-input next-retry-at="${at(0)}"></otp-input>`,
         async (page) => {
@@ -339,10 +339,10 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         phone,
       ));
 
-    test("is not waited for where the page begins with nothing to wait for", () =>
+    test("is not requested if the page starts with a status that expects none", () =>
       pages.on("<otp-input status=valid></otp-input>", async (page) => expect(await asked(page)).toEqual([]), phone));
 
-    test("goes to that of two fields which the person is in", () =>
+    test("goes to the focused one of two fields", () =>
       pages.on(
         "<otp-input></otp-input><otp-input></otp-input>",
         async (page) => {
@@ -355,7 +355,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         phone,
       ));
 
-    test("that does not come is nobody's fault", () =>
+    test("that never arrives causes no error", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await field(page).pressSequentially("123456");
         expect(await value(page)).toBe("123456");
@@ -363,7 +363,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   });
 
   describe("the button for another message", () => {
-    test("is not there until the page says when", () =>
+    test("is hidden until the page sets nextRetryAt", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         expect(await resend(page).isVisible()).toBe(false);
         await element(page, (otp) => {
@@ -372,7 +372,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await resend(page).innerText()).toBe("Send a new code");
       }));
 
-    test("waits, counts the seconds down, and then asks", () =>
+    test("counts down the seconds, and then fires otp-resend", () =>
       pages.on(
         `<otp-input next-retry-at="${at(30)}"></otp-input>`,
         async (page) => {
@@ -393,7 +393,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         noon,
       ));
 
-    test("pressed twice asks once, and asks again after three seconds if nothing was answered", () =>
+    test("fires once for a double click, and can be pressed again after three seconds without a response", () =>
       pages.on(
         `<otp-input next-retry-at="${at(0)}"></otp-input>`,
         async (page) => {
@@ -407,7 +407,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         noon,
       ));
 
-    test("takes an answer as it came, and its clock for the server's", () =>
+    test("accepts a response object unchanged, and uses its created_at as the server's time", () =>
       pages.on(
         "<otp-input></otp-input>",
         async (page) => {
@@ -429,7 +429,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
             remainingChecks,
           }));
           expect([nextRetryAt, remainingRetry, remainingChecks]).toEqual(["2026-03-02T12:01:00.000Z", 3, 5]);
-          // What an answer does not tell stays.
+          // Fields that are missing from a response do not change.
           await element(page, (otp) => {
             otp.answer = { status: "invalid", remaining_checks: 4 };
           });
@@ -442,13 +442,13 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
     test.each([
       ["create", { status: "pending", remaining_retry: 0 }, false],
       ["retry", { status: "denied", remaining_retry: 3, next_retry_at: at(0) }, true],
-    ] as const)("after a %s whose message no carrier took, says so, and offers another one where there is one", (_, answer, offered) =>
+    ] as const)("after a %s whose message no carrier accepted, shows this, and offers another message if one is left", (_, answer, offered) =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await element(page, (otp, answered) => void (otp.answer = { ...answered, carrier_refused: true }), answer);
         expect(await message(page).innerText()).toBe("We could not send a code to this number.");
         expect(await message(page).getAttribute("part")).toBe("message error");
         expect(await resend(page).isVisible()).toBe(offered);
-        // A page that keeps what it was told, and adds what a check answers.
+        // Some pages merge the response of a check into the previous response.
         await element(page, (otp) => void (otp.answer = { ...otp.answer, status: "valid" }));
         expect(await message(page).innerText()).toBe("Your number is verified.");
       }),
@@ -458,7 +458,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["remaining-retry=0"],
       ...["valid", "expired_auth", "rate_limited", "spam_detected", "no_attempt"].map((one): [string] => [`status=${one}`]),
     ];
-    test.each(gone)("goes with %s, where no message can follow", (attributes) =>
+    test.each(gone)("is hidden with %s, as no message can follow", (attributes) =>
       pages.on(`<otp-input next-retry-at="${at(0)}" ${attributes}></otp-input>`, async (page) => {
         expect(await resend(page).isVisible()).toBe(false);
       }),
@@ -490,7 +490,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         }),
       );
 
-      test("is offered after the second message, counts down beside the other one, and asks for a call", () =>
+      test("is offered after the second message, counts down next to the other button, and requests a call", () =>
         pages.on(
           "<otp-input call-after=2></otp-input>",
           async (page) => {
@@ -511,7 +511,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           noon,
         ));
 
-      test("pressing one pauses both until the answer, and does not shorten the wait of a call", () =>
+      test("pressing one button pauses both until the response, and does not shorten the wait for a call", () =>
         pages.on(
           `<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`,
           async (page) => {
@@ -529,7 +529,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           noon,
         ));
 
-      test("a call that is denied waits for its own time, and the message for its own", () =>
+      test("a denied call has its own countdown, separate from that of the message", () =>
         pages.on(
           "<otp-input call-after=1></otp-input>",
           async (page) => {
@@ -551,7 +551,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           noon,
         ));
 
-      test("a message that is denied lets both wait", () =>
+      test("a denied message makes both buttons wait", () =>
         pages.on(
           `<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`,
           async (page) => {
@@ -564,7 +564,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           noon,
         ));
 
-      test("a call that no carrier took lets both wait again", () =>
+      test("a call that no carrier accepted makes both buttons wait again", () =>
         pages.on(
           `<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`,
           async (page) => {
@@ -575,7 +575,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           noon,
         ));
 
-      test("the keyboard alone asks for it, it is named for who does not see it, and a disabled element offers none", () =>
+      test("works by keyboard, has an accessible name, and is disabled with the element", () =>
         pages.on(`<otp-input next-retry-at="${at(0)}" call-after=1></otp-input>`, async (page) => {
           await watch(page);
           expect(await page.locator("otp-input").ariaSnapshot()).toBe(
@@ -587,7 +587,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           await expect.poll(() => call(page).isDisabled()).toBe(true);
         }));
 
-      test("is read out when it appears and when its time is another one, not beside each wait of the other one", () =>
+      test("is announced when it appears and when its time differs, not with every wait of the other button", () =>
         pages.on(
           "<otp-input call-after=2></otp-input>",
           async (page) => {
@@ -613,7 +613,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           noon,
         ));
 
-      test("stands beside the other one, under it where there is no room, and from right to left in such a page", () =>
+      test("is placed next to the other button, or below it if there is no room, also from right to left", () =>
         pages.on(
           `<otp-input lang=ar next-retry-at="${at(0)}" call-after=1></otp-input>`,
           async (page) => {
@@ -631,7 +631,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         ));
     });
 
-    test("an element that is taken away counts no more, and goes on when it is back", () =>
+    test("a removed element stops counting down, and continues when it is back", () =>
       pages.on(
         `<otp-input next-retry-at="${at(30)}"></otp-input>`,
         async (page) => {
@@ -665,21 +665,19 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["status=unavailable", "es", "Algo ha ido mal. Inténtalo de nuevo."],
       ["status=valid", "sv", "Your number is verified."],
     ];
-    test.each(["constructor", "toString", "__proto__"])(
-      "the status %s is an error like any unknown one, and nothing of an object's is printed (E15)",
-      (status) =>
-        pages.on(`<otp-input status="${status}"></otp-input>`, async (page) => {
-          expect(await message(page).getAttribute("class")).toBe("message error");
-          expect(await message(page).textContent()).not.toMatch(/function|native|object/);
-        }),
+    test.each(["constructor", "toString", "__proto__"])("the status %s is an error like any unknown one, and prints no object internals", (status) =>
+      pages.on(`<otp-input status="${status}"></otp-input>`, async (page) => {
+        expect(await message(page).getAttribute("class")).toBe("message error");
+        expect(await message(page).textContent()).not.toMatch(/function|native|object/);
+      }),
     );
 
-    test("of every status, in the language of the page", () =>
+    test("are shown for every status, in the language of the page", () =>
       pages.on(rows.map(([attributes, lang]) => `<div lang="${lang}"><otp-input ${attributes}></otp-input></div>`).join(""), async (page) => {
         expect(await message(page).allInnerTexts()).toEqual(rows.map(([, , text]) => text));
       }));
 
-    test("are in the language of the nearest element above, through shadow roots, and change with it", () =>
+    test("follow the `lang` of the nearest ancestor, also through shadow roots, and change with it", () =>
       pages.on('<section lang="fr"><div></div></section>', async (page) => {
         await page.evaluate(() => {
           const otp = document.createElement("otp-input");
@@ -695,13 +693,13 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await message(page).innerText()).toBe("Numaranız doğrulandı.");
       }));
 
-    test("of the visitor's language where the page names none", () =>
+    test("are in the visitor's language if the page has none", () =>
       pages.on("<otp-input status=valid></otp-input>", async (page) => expect(await message(page).innerText()).toBe("Il tuo numero è verificato."), {
         html: "",
         locale: "it-IT",
       }));
 
-    test("from right to left, beside a code that runs from left to right", () =>
+    test("run from right to left in Arabic, while the code runs from left to right", () =>
       pages.on(
         "<otp-input label='الرمز' value=12 status=invalid></otp-input>",
         async (page) => {
@@ -719,8 +717,8 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ));
   });
 
-  describe("for who does not see it", () => {
-    /** As the browser tells it to a screen reader. */
+  describe("for screen readers", () => {
+    /** The description that the browser exposes to a screen reader. */
     const described = async (page: Page) => {
       const devtools = await page.context().newCDPSession(page);
       const { nodes } = (await devtools.send("Accessibility.getFullAXTree")) as { nodes: { role?: { value?: unknown }; description?: { value?: unknown } }[] };
@@ -739,7 +737,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       pages.on(body, async (page) => expect(await page.getByRole("textbox", { name, exact: true }).count()).toBe(1)),
     );
 
-    test("its description is what aria-describedby refers to, before its own words, also in a shadow tree and once that changes", () =>
+    test("its description is the text of aria-describedby, followed by its own, also in a shadow tree and after a change", () =>
       pages.on("<div></div>", async (page) => {
         await page.evaluate(() => {
           const [otp, hint] = [document.createElement("otp-input"), document.createElement("p")];
@@ -757,14 +755,14 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await described(page)).toBe("Your code is on its way.");
       }));
 
-    test("a click on its label goes to the field", () =>
+    test("a click on its label focuses the field", () =>
       pages.on("<label for=c>Code</label><otp-input id=c></otp-input>", async (page) => {
         await page.getByText("Code", { exact: true }).click();
         await page.keyboard.type("12");
         expect(await value(page)).toBe("12");
       }));
 
-    test("a wrong code is told as invalid, with its words and the tries left as description, until it is changed", () =>
+    test("a wrong code is marked invalid until it is changed, and described by the message with the tries left", () =>
       pages.on("<otp-input value=111111></otp-input>", async (page) => {
         await field(page).focus();
         await element(page, (otp) => {
@@ -773,14 +771,14 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await described(page)).toBe("That code is not right. 2 tries left");
         expect(await field(page).getAttribute("aria-invalid")).toBe("true");
         expect(await spoken(page)).toBe("That code is not right. 2 tries left");
-        // What is typed next takes the wrong one's place.
+        // The next typed digit replaces the wrong code.
         await page.keyboard.type("2");
         expect(await value(page)).toBe("2");
         expect(await field(page).getAttribute("aria-invalid")).toBe("false");
         expect(await described(page)).toBe("That code is not right. 2 tries left");
       }));
 
-    test("the same answer twice is read out twice", () =>
+    test("the same response is announced each time", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         const tell = () => element(page, (otp) => void (otp.answer = { status: "invalid", remaining_checks: 2 }));
         await tell();
@@ -790,7 +788,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect((await spoken(page))?.trim()).toBe(first);
       }));
 
-    test("a wait is read out when it begins, at each half minute, and when it is over; not each second", () =>
+    test("a wait is announced when it begins, every half minute and when it is over, not every second", () =>
       pages.on(
         "<otp-input></otp-input>",
         async (page) => {
@@ -809,7 +807,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         noon,
       ));
 
-    test("the boxes are no part of what is read, and nothing but field and button is in the way of Tab", () =>
+    test("the boxes are not announced, and only the field and the button are tab stops", () =>
       pages.on(`<otp-input next-retry-at="${at(0)}"></otp-input><a href="#">after</a>`, async (page) => {
         const stops: string[] = [];
         for (let i = 0; i < 3; i++) {
@@ -829,7 +827,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   describe("in a form", () => {
     const fields = (page: Page) => page.evaluate(() => [...new FormData(document.forms[0])]);
 
-    test("it goes under its name, and a disabled one does not", () =>
+    test("its value is submitted under its name, unless it is disabled", () =>
       pages.on("<form><fieldset><otp-input name=code value=123></otp-input></fieldset></form>", async (page) => {
         expect(await fields(page)).toEqual([["code", "123"]]);
         await field(page).press("End");
@@ -846,7 +844,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await field(page).isDisabled()).toBe(true);
       }));
 
-    test("Enter sends it, when it is whole", () =>
+    test("Enter submits the form only with a complete code", () =>
       pages.on("<form action=/sent><otp-input name=code required></otp-input></form>", async (page) => {
         const invalid = () => element(page, (otp) => [otp.validity.valueMissing, otp.validity.tooShort, otp.checkValidity(), otp.validationMessage]);
         expect(await invalid()).toEqual([true, false, false, "Enter the whole code."]);
@@ -860,7 +858,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         await page.waitForURL("**/sent?code=123456");
       }));
 
-    describe("that is sent on otp-complete", () => {
+    describe("that is submitted on otp-complete", () => {
       const form = (page: Page) =>
         page.evaluate(() => {
           const sent: string[] = [];
@@ -874,7 +872,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         });
       const sent = (page: Page) => page.evaluate(() => (globalThis as unknown as { sent: string[] }).sent);
 
-      test("the Enter behind the last digit sends nothing more, however long it is held; the next one does", () =>
+      test("Enter right after the last digit submits nothing, even if held down; the next Enter does", () =>
         pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
           await form(page);
           await field(page).pressSequentially("123456");
@@ -887,7 +885,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
           expect(await sent(page)).toEqual(["123456", "123456", "123456"]);
         }));
 
-      test("Enter sends what was typed, set or answered since", () =>
+      test("Enter submits the code after it was edited, set by a program or got a status", () =>
         pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
           await form(page);
           await field(page).pressSequentially("123456");
@@ -904,10 +902,10 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         }));
     });
 
-    test("one that is not required may be empty", () =>
+    test("an empty field is valid if it is not required", () =>
       pages.on("<form><otp-input name=code></otp-input></form>", async (page) => expect(await element(page, (otp) => otp.checkValidity())).toBe(true)));
 
-    test("a code that was told to be wrong is not sent again as it is", () =>
+    test("a code that was wrong makes the form invalid until it is changed", () =>
       pages.on("<form><otp-input name=code value=123456></otp-input></form>", async (page) => {
         await element(page, (otp) => {
           otp.status = "invalid";
@@ -919,14 +917,14 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await element(page, (otp) => otp.checkValidity())).toBe(true);
       }));
 
-    test("a page that empties the field after a wrong code leaves it told as wrong, and lets it be sent", () =>
+    test("a field that a page empties after a wrong code stays marked as wrong, but valid for the form", () =>
       pages.on("<form><otp-input name=code value=123456></otp-input></form>", async (page) => {
         await element(page, (otp) => void Object.assign(otp, { status: "invalid", value: "" }));
         expect(await field(page).getAttribute("aria-invalid")).toBe("true");
         expect(await element(page, (otp) => otp.checkValidity())).toBe(true);
       }));
 
-    test("reset puts its first value back, and takes the words away", () =>
+    test("reset restores its initial value, and hides the message", () =>
       pages.on("<form><otp-input name=code value=12 status=invalid></otp-input></form>", async (page) => {
         await field(page).press("End");
         await page.keyboard.type("34");
@@ -936,7 +934,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await message(page).isVisible()).toBe(false);
       }));
 
-    test("a page that is come back to has what was typed", () =>
+    test("the typed digits are restored when the user returns to the page", () =>
       pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
         await field(page).pressSequentially("1234");
         await page.goto(`${page.url()}elsewhere`);
@@ -944,7 +942,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         await expect.poll(() => value(page)).toBe("1234");
       }));
 
-    test("a program that sets its value fires nothing", () =>
+    test("setting its value by a program fires no event", () =>
       pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
         await watch(page);
         await element(page, (otp) => {
@@ -956,7 +954,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
   });
 
   describe("in a page", () => {
-    test("without scripts, what stands in <noscript> is the field", () =>
+    test("without scripts, the content of <noscript> is the field", () =>
       pages.on(
         "<form action=/sent><otp-input name=code><noscript><input name=code autocomplete=one-time-code></noscript></otp-input><button>Send</button></form>",
         async (page) => {
@@ -967,12 +965,12 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         { javaScriptEnabled: false },
       ));
 
-    test("with scripts it is not there", () =>
+    test("with scripts, the content of <noscript> is not submitted", () =>
       pages.on("<form><otp-input name=code value=1><noscript><input name=code></noscript></otp-input></form>", async (page) => {
         expect(await page.evaluate(() => [...new FormData(document.forms[0])])).toEqual([["code", "1"]]);
       }));
 
-    test("properties that were set before the script came hold", () =>
+    test("properties that were set before the script loaded are applied", () =>
       pages.on(
         "<otp-input></otp-input>",
         async (page) => {
@@ -989,7 +987,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         { script: "after" },
       ));
 
-    test("a value that was set before the script came goes before that of the attribute", () =>
+    test("a value that was set before the script loaded takes precedence over the attribute", () =>
       pages.on(
         "<otp-input value=99></otp-input>",
         async (page) => {
@@ -1002,14 +1000,14 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         { script: "after" },
       ));
 
-    test("a script that comes twice changes nothing", () =>
+    test("loading the script twice changes nothing", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         await addScript(page);
         await field(page).pressSequentially("1");
         expect(await value(page)).toBe("1");
       }));
 
-    test("properties stand in attributes, and what is no value takes them away", () =>
+    test("properties are reflected in attributes, and empty values remove them", () =>
       pages.on("<otp-input></otp-input>", async (page) => {
         const attributes = () => element(page, (otp) => otp.getAttributeNames().map((name) => `${name}=${otp.getAttribute(name)}`));
         await element(page, (otp) => {
@@ -1049,7 +1047,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await attributes()).toEqual([]);
       }));
 
-    test("it is as wide as its boxes in a row of others, and no wider than its room", () =>
+    test("in a flex row it is as wide as its boxes, but no wider than the available space", () =>
       pages.on("<div id=row><otp-input></otp-input></div>", async (page) => {
         const width = () => page.locator("otp-input [part=field]").evaluate((one) => Math.round(one.getBoundingClientRect().width));
         const style = (css: string) =>
@@ -1065,7 +1063,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       ["dark on grey", "#1b1d21", "#f0f0f0"],
       ["light on black", "#eceef0", "#0f1113"],
       ["light on grey", "#eceef0", "#22262b"],
-    ])("%s, its texts have a contrast of 4.5 to 1 and its borders one of 3", (_, ink, ground) =>
+    ])("%s: its texts have a contrast of 4.5:1 and its borders one of 3:1", (_, ink, ground) =>
       pages.on(`<otp-input next-retry-at="${at(0)}"></otp-input>`, async (page) => {
         await page.evaluate(([color, background]) => Object.assign(document.body.style, { color, background }), [ink, ground]);
         const contrast = (selector: string, of: string) =>
@@ -1099,7 +1097,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
       }),
     );
 
-    test("a button that follows does not touch the boxes, unless the page says so", () =>
+    test("a following button does not touch the boxes, unless the page sets the margin to 0", () =>
       pages.on("<otp-input></otp-input><button id=next>Check</button>", async (page) => {
         const bottom = await page.locator("otp-input [part=field]").evaluate((one) => one.getBoundingClientRect().bottom);
         const space = () => page.locator("#next").evaluate((one, above) => one.getBoundingClientRect().top - above, bottom);
@@ -1108,7 +1106,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await space()).toBeLessThan(2);
       }));
 
-    test("what is selected is marked by its boxes and not by a bar across them; a page can show the bar", () =>
+    test("a selection is marked by the boxes, not by a bar across them; a page can show the bar", () =>
       pages.on("<otp-input value=123456></otp-input>", async (page) => {
         await element(page, (otp) => otp.style.setProperty("--otp-gap", "24px"));
         const boxes = page.locator("otp-input [part~=box]");
@@ -1127,7 +1125,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         await expect.poll(async () => empty.equals(await gap())).toBe(false);
       }));
 
-    test("it takes the page's colours and its custom properties", () =>
+    test("it uses the page's colours and custom properties", () =>
       pages.on("<otp-input value=1 status=invalid></otp-input>", async (page) => {
         const colour = (selector: string, of: string) =>
           page

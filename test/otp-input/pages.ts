@@ -12,7 +12,7 @@ const policy = "default-src 'none'; script-src 'self'; form-action 'self'; requi
 
 /** Pages with a script, in a browser. */
 export interface Pages {
-  /** Opens a page with this body in a fresh profile; fails on any script error, warning or refused resource. */
+  /** Opens a page with this body in a fresh profile; fails on any script error, warning or blocked resource. */
   on(body: string, run: (page: Page) => Promise<void>, options?: PageOptions): Promise<void>;
   close(): Promise<void>;
 }
@@ -20,9 +20,9 @@ export interface Pages {
 export interface PageOptions extends BrowserContextOptions {
   /** Attributes of `<html>`. Default: `lang="en"`. */
   readonly html?: string;
-  /** Before any script of the page. */
+  /** Runs before any script of the page. */
   readonly before?: (page: Page) => Promise<unknown>;
-  /** Where the script stands; `after`: the test adds it. Default `head`. */
+  /** The place of the script; `after`: the test adds it. Default: `head`. */
   readonly script?: "head" | "after";
 }
 
@@ -75,7 +75,7 @@ export async function openPages(entry: string): Promise<Pages> {
   };
 }
 
-/** Adds the script to a page that stands. */
+/** Adds the script to a loaded page. */
 export async function addScript(page: Page): Promise<void> {
   await page.evaluate(async () => {
     const { trustedTypes } = globalThis as unknown as { trustedTypes: { createPolicy(name: string, rules: object): { createScriptURL(url: string): string } } };
@@ -91,12 +91,12 @@ export async function addScript(page: Page): Promise<void> {
 /** The only field of the page. */
 export const field = (page: Page) => page.getByRole("textbox");
 
-/** Reads of, or does to, the only element of the page. */
+/** Runs a function on the only element of the page. */
 export function element<T, A = undefined>(page: Page, run: (otp: OtpInputElement, given: A) => T, given?: A): Promise<T> {
   return page.locator("otp-input").evaluate(run as (otp: Element, given: unknown) => T, given) as Promise<T>;
 }
 
-/** Keeps what the element fires. */
+/** Records the events that the element fires. */
 export function watch(page: Page): Promise<void> {
   return page.evaluate(() => {
     const told: string[] = [];

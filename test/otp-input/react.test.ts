@@ -14,12 +14,12 @@ describe.skipIf(!hasChromium("<otp-input> in React"))("<otp-input> in React", ()
 
   const message = (page: Page) => page.locator("otp-input p");
 
-  // React renders what a custom event changed a turn later.
+  // React renders state changed in a custom event on a later turn.
   async function use(page: Page) {
     await field(page).pressSequentially("111111");
     await expect.poll(() => page.locator("output").innerText()).toBe("111111 0");
     await expect.poll(() => message(page).innerText()).toBe("That code is not right. 2 tries left");
-    // The wrong code is selected: the next takes its place.
+    // The wrong code is selected: typing replaces it.
     await page.keyboard.type("333333");
     await expect.poll(() => message(page).innerText()).toBe("That code is not right. 1 try left");
     await page.getByRole("button", { name: "Send a new code" }).click();
@@ -30,16 +30,16 @@ describe.skipIf(!hasChromium("<otp-input> in React"))("<otp-input> in React", ()
     expect(await page.evaluate(() => [...new FormData(document.forms[0])])).toEqual([["code", "222222"]]);
   }
 
-  test("takes properties, and fires its events", () => pages.on("<div id=root></div>", use));
+  test("accepts properties, and fires its events", () => pages.on("<div id=root></div>", use));
 
-  test("rendered on a server and hydrated, without a word of warning", async () => {
+  test("renders on a server and hydrates without warnings", async () => {
     const { CodeForm } = await import("./fixtures/react.js");
     const html = renderToString(createElement(CodeForm));
     expect(html).toContain('<otp-input name="code" label="Code" required=""');
     await pages.on(`<div id=root>${html}</div>`, use);
   });
 
-  test("takes attributes", () =>
+  test("accepts attributes", () =>
     pages.on("<div id=root data-status=invalid></div>", async (page) => {
       await expect.poll(() => message(page).innerText()).toBe("That code is not right. 2 tries left");
       await expect.poll(() => page.getByRole("button").innerText()).toBe("Send a new code");

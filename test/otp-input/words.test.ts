@@ -15,31 +15,31 @@ test("there are sixteen languages", () => {
 describe.each(languages)("in %s", (lang) => {
   const words = otpWords[lang] as typeof english;
 
-  test("everything that is said in English is said, in other words", () => {
+  test("every English text is translated", () => {
     expect(Object.keys(words)).toEqual(Object.keys(english));
     const texts = Object.values(words).flatMap((one: string | Readonly<Record<string, string>>) => (typeof one === "string" ? [one] : Object.values(one)));
     expect(texts.every((text) => text.trim() === text && text !== "")).toBe(true);
     if (lang !== "en") expect(Object.values(words).filter((text) => Object.values(english).includes(text))).toEqual([]);
   });
 
-  test("every status of the wire has words, and what is none has those of a failure", () => {
+  test("every status of the wire has its own text, and any other the text of a failure", () => {
     for (const status of statuses) expect([status, wordsFor(lang, status)]).not.toEqual([status, words.failed]);
     expect(wordsFor(lang, "unavailable")).toBe(words.failed);
     expect(wordsFor(lang, "label")).toBe(words.failed);
   });
 
-  test("tries are told in the plural that their number takes", () => {
+  test("the tries left have the plural form of their number", () => {
     const rules = new Intl.PluralRules(lang);
     for (let left = 0; left <= 20; left++) {
       const text = triesLeft(lang, left);
       expect(text).toBe((words.tries[rules.select(left)] ?? words.tries.other).replace("#", left.toLocaleString(lang)));
       expect(text).not.toContain("#");
     }
-    // A language may tell one and two without their figures, and no other number.
+    // Only the forms for zero, one and two may omit the figure.
     for (const [category, form] of Object.entries(words.tries)) if (!["zero", "one", "two"].includes(category)) expect(form).toContain("#");
   });
 
-  test("a wait is told with its unit", () => {
+  test("a wait is shown with its unit", () => {
     const relative = new Intl.RelativeTimeFormat(lang);
     expect(waitingFor(lang, 24)).toBe(words.wait.replace("{when}", relative.format(24, "second")));
     expect(waitingFor(lang, 121)).toBe(words.wait.replace("{when}", relative.format(3, "minute")));
@@ -47,7 +47,7 @@ describe.each(languages)("in %s", (lang) => {
   });
 });
 
-test("words that a page leaves out of its own are those of the element, in that language or else in English", () => {
+test("texts that a page does not override stay those of the element, in that language or else in English", () => {
   const before = { ...otpWords };
   const partly = (words: Partial<typeof english>) => words as typeof english;
   try {
@@ -84,6 +84,6 @@ test.each([
   ["sv", "en"],
   ["not a tag", "en"],
   ["", "en"],
-])("the tag %j is answered in %s", (tag, lang) => {
+])("the tag %j selects %s", (tag, lang) => {
   expect(languageOf(tag)).toBe(lang);
 });
