@@ -3,10 +3,10 @@ import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
 
-/** The project's folder. A program that runs here finds the package by its own name, as an installed one does. */
+/** The project's folder. A program that runs here can import the package by its name, as if it were installed. */
 export const root = join(import.meta.dirname, "../..");
 
-/** Kept short: what these tests need of package.json. */
+/** The part of package.json that these tests need. */
 export const manifest = JSON.parse(readFileSync(join(root, "package.json"), "utf8")) as {
   readonly bin: Readonly<Record<string, string>>;
   readonly main: string;
@@ -25,13 +25,13 @@ export function nameOf(subpath: string): string {
 
 export type Format = "module" | "commonjs";
 
-/** What the program prints. Rejects with its standard error when it fails. */
+/** Returns what the program prints. Rejects with its standard error if it fails. */
 export async function run(format: Format, source: string, node = process.execPath): Promise<string> {
   const { stdout } = await promisify(execFile)(node, [`--input-type=${format}`, "-e", source], { cwd: root, env: { ...process.env, NODE_OPTIONS: "" } });
   return stdout;
 }
 
-/** Every built declaration file, the CommonJS ones included. */
+/** Every built declaration file, including those for CommonJS. */
 export function declarationFiles(): string[] {
   return readdirSync(join(root, "dist"), { recursive: true, encoding: "utf8" })
     .filter((path) => /\.d\.c?ts$/.test(path))

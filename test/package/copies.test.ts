@@ -7,7 +7,7 @@ import { expect, test } from "vitest";
 import { manifest, modules, root, run } from "./built.js";
 import { passed } from "./smoke.js";
 
-test("the ESM and the CommonJS copy share the memory stores that have a name", async () => {
+test("the ESM and the CommonJS copy share memory stores with a name", async () => {
   const printed = await run(
     "module",
     `
@@ -21,16 +21,16 @@ test("the ESM and the CommonJS copy share the memory stores that have a name", a
   expect(printed).toBe("false value undefined\n");
 });
 
-/** They export no VerifierError, and know those of others by their mark. */
+/** They export no VerifierError, and recognise those of other copies by a mark. */
 const wires = ["./dist/better-auth.cjs", "./dist/hooks.cjs", "./dist/prelude-v2.cjs", "./dist/twilio-verify.cjs"];
 
-test("VerifierError is one class, whichever CommonJS subpath it comes from: chunks are shared in ESM alone", () => {
+test("only one CommonJS file, besides the wires, defines VerifierError: chunks are shared only in ESM", () => {
   const files = modules.map((subpath) => (manifest.exports[subpath] as { readonly require: { readonly default: string } }).require.default);
   const having = files.filter((file) => readFileSync(join(root, file), "utf8").includes("VerifierError = class"));
   expect(having.filter((file) => !wires.includes(file))).toEqual(["./dist/index.cjs"]);
 });
 
-test("instanceof VerifierError holds for the errors of both copies, and for no others", async () => {
+test("instanceof VerifierError is true for the errors of both copies, and only for those", async () => {
   const printed = await run(
     "module",
     `
@@ -48,7 +48,7 @@ test("instanceof VerifierError holds for the errors of both copies, and for no o
   expect(printed).toBe("false true true true\nfalse false true true\ncode,name\n");
 });
 
-test.each(["module", "commonjs"] as const)("a wire knows the errors of a verifier of either copy, from %s", async (format) => {
+test.each(["module", "commonjs"] as const)("a wire recognises the errors of a verifier, as %s", async (format) => {
   const program = `
     const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
     const { key } = generateApiKey();
@@ -77,7 +77,7 @@ test.each(["module", "commonjs"] as const)("a wire knows the errors of a verifie
   expect(await run(format, imports.join("\n") + program)).toBe("400 401 403 401\n");
 });
 
-test("who imports no wire loads none: their code is in no file that another subpath loads", () => {
+test("only the subpaths of the wires load the code of wires", () => {
   const dist = join(root, "dist");
   const loadedBy = (file: string, seen = new Set<string>()): Set<string> => {
     if (seen.has(file)) return seen;
@@ -100,7 +100,7 @@ test("who imports no wire loads none: their code is in no file that another subp
   expect(loadedBy(join(dist, "index.js")).size).toBeGreaterThan(1);
 });
 
-test("a bundle of the host keeps what the package imports for its effect alone", async () => {
+test("a bundle of the host keeps the package's side-effect imports", async () => {
   const folder = await mkdtemp(join(root, "node_modules/.bundle-"));
   try {
     const outfile = join(folder, "bundle.mjs");

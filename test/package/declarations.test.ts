@@ -9,7 +9,7 @@ import { importsOf } from "./layers.js";
 
 const folder = join(root, "test/package/declarations");
 
-/** What a declaration may mention from outside: the schema library, a dependency of ours, and Node. No framework, no driver, no container. */
+/** What a declaration may import from outside: our schema library and Node. No framework, driver or container. */
 const mentionable = /^(zod$|node:)/;
 
 describe("the emitted declarations", () => {
@@ -31,8 +31,8 @@ describe("the emitted declarations", () => {
     expect(declarationFiles().flatMap((file) => anysIn(relative(root, file), readFileSync(file, "utf8")))).toEqual([]);
   });
 
-  test("mention no foreign type", () => {
-    // What it is given and gives is OpenTelemetry's own: who imports it has that package.
+  test("import no types of other packages", () => {
+    // It accepts and returns OpenTelemetry's types; its users have that package installed.
     const own = (file: string, specifier: string) => /\botel\.d\.c?ts$/.test(file) && specifier === "@opentelemetry/api";
     const mentioned = declarationFiles().flatMap((file) =>
       importsOf(file, readFileSync(file, "utf8")).flatMap(({ specifier }) => (own(file, specifier) ? [] : [specifier])),
@@ -41,12 +41,12 @@ describe("the emitted declarations", () => {
     expect(mentioned.filter((specifier) => !specifier.startsWith(".") && !mentionable.test(specifier))).toEqual([]);
   });
 
-  test("an `any` is found wherever it hides", () => {
+  test("anysIn finds a nested `any`, and none in comments", () => {
     expect(anysIn("x.d.ts", "/** any */ export declare function f(x: Map<string, any[]>): unknown;")).toEqual(["x.d.ts:1"]);
   });
 });
 
-/** Where the keyword `any` stands for a type. */
+/** Places where the keyword `any` is a type. */
 function anysIn(file: string, text: string): string[] {
   const source = ts.createSourceFile(file, text, ts.ScriptTarget.Latest, true);
   const found: string[] = [];

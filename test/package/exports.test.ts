@@ -3,10 +3,10 @@ import { join } from "node:path";
 import { describe, expect, test } from "vitest";
 import { type Format, manifest, modules, nameOf, root, run } from "./built.js";
 
-/** What ES modules have inside; CommonJS loads it from where it is installed. */
+/** Packages that are bundled into the ES modules; CommonJS loads them as installed. */
 const inside = ["zod", "libphonenumber-js", "tsyringe", "ipaddr.js", "reflect-metadata"];
 
-/** What each subpath exports, and the only packages it loads. A type is no export here. */
+/** What each subpath exports, without types, and the only packages it loads. */
 const surface: Readonly<Record<string, { readonly exports: readonly string[]; readonly loads: readonly string[] }>> = {
   ".": {
     exports: ["VerifierError", "createVerifier", "generateApiKey", "lazyVerifier", "parsePhoneNumber"],
@@ -131,7 +131,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   },
 };
 
-/** Imports one subpath and prints its names and every package that a file of ours asks for. */
+/** Imports one subpath and prints its names and every package that one of our files imports. */
 const programs: Readonly<Record<Format, (name: string) => string>> = {
   module: (name) => `
     import { register } from "node:module";
@@ -161,23 +161,23 @@ test("package.json names the subpaths listed here, and no others", () => {
 });
 
 /** `typesVersions` has one pattern for all of them: `"dist/*.d.ts"`. */
-test("each subpath's declarations stand under its own name, where old module resolution looks for them", () => {
+test("each subpath's declarations have its name, where old module resolution looks for them", () => {
   const types = modules.map((subpath) => [subpath, (manifest.exports[subpath] as { import: { types: string } }).import.types]);
   expect(types).toEqual(modules.map((subpath) => [subpath, `./dist/${subpath === "." ? "index" : subpath.slice(2)}.d.ts`]));
 });
 
-test("every file that package.json names is there", () => {
+test("every file that package.json exports exists", () => {
   const files = Object.values(manifest.exports).flatMap((target) => (typeof target === "string" ? target : Object.values(target).flatMap(Object.values)));
   expect(files.filter((file) => !existsSync(join(root, file as string)))).toEqual([]);
 });
 
-test("the licences of what ES modules have inside are published beside them", () => {
+test("the licences of the packages bundled into the ES modules are in dist/LICENSES.txt", () => {
   const licences = readFileSync(join(root, "dist/LICENSES.txt"), "utf8");
   for (const name of inside) expect(licences).toContain(`${name}\n\n${readFileSync(join(root, "node_modules", name, "LICENSE"), "utf8")}`);
 });
 
 describe.each(["module", "commonjs"] as const)("as %s", (format) => {
-  test.each(Object.entries(surface))("%s exports what it should and loads nothing else", async (subpath, { exports, loads }) => {
+  test.each(Object.entries(surface))("%s exports and loads exactly what is listed", async (subpath, { exports, loads }) => {
     const lines = (await run(format, programs[format](nameOf(subpath)))).trim().split("\n");
     const names = JSON.parse(lines.pop() ?? "") as string[];
     const expected = format === "commonjs" ? loads : loads.filter((name) => !inside.some((one) => name.startsWith(one)));

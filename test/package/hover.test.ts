@@ -4,14 +4,14 @@ import { beforeAll, describe, expect, it } from "vitest";
 import openapi from "../../openapi.json" with { type: "json" };
 import { root } from "./built.js";
 
-// What an editor shows over a field: the words of the built declarations.
+// What an editor shows on hover: the doc comments of the built declarations.
 
 interface Field {
   readonly description?: string;
   readonly properties?: Readonly<Record<string, Field>>;
 }
 
-/** The types of the wire, and what the OpenAPI document calls them. */
+/** The types of the wire, and their names in the OpenAPI document. */
 const wire = {
   AuthenticationResponse: "Authentication",
   RetryResponse: "RetryResult",
@@ -50,12 +50,12 @@ const words = (symbol: ts.Symbol) => ts.displayPartsToString(symbol.getDocumenta
 const worded = (type: ts.Type) => Object.fromEntries(checker.getPropertiesOfType(type).map((field) => [field.name, words(field)]));
 const described = ({ properties = {} }: Field) => Object.fromEntries(Object.entries(properties).map(([name, { description }]) => [name, description]));
 
-describe("request and response fields have words", () => {
-  it.each(Object.entries(wire))("%s: those of the OpenAPI document, on hover", (name, schema) => {
+describe("request and response fields have doc comments", () => {
+  it.each(Object.entries(wire))("%s: the comments equal the descriptions of the OpenAPI document", (name, schema) => {
     expect(worded(typeOf(name))).toEqual(described(schemas[schema] as Field));
   });
 
-  it("a callback's data has them too", () => {
+  it("the data of a callback: the comments equal the descriptions of the OpenAPI document", () => {
     const data = schemas.DeliveryStatusEvent?.properties?.data as Field;
     expect(worded(checker.getTypeOfSymbol(checker.getPropertyOfType(typeOf("DeliveryStatusEvent"), "data") as ts.Symbol))).toEqual(described(data));
   });
@@ -66,7 +66,7 @@ describe("request and response fields have words", () => {
     expect(Object.entries(schemas).flatMap(([name, schema]) => without(name, schema))).toEqual([]);
   });
 
-  /** Of what a method takes and answers, the fields without a word. */
+  /** The fields without a doc comment in what a method accepts and returns. */
   function wordless(owner: ts.Type, method: string): string[] {
     const [signature] = checker.getTypeOfSymbol(checker.getPropertyOfType(owner, method) as ts.Symbol).getCallSignatures() as [ts.Signature];
     const [request] = signature.getParameters() as [ts.Symbol];
@@ -78,11 +78,11 @@ describe("request and response fields have words", () => {
   }
 
   it.each(["createAuthentication", "retry", "check", "lookup", "history", "erase", "unlock"])(
-    "verifier.%s: what it takes and what it answers, each field",
+    "verifier.%s: every field that it accepts or returns has one",
     (method) => expect(wordless(typeOf("Verifier"), method)).toEqual([]),
   );
 
-  it.each(["createAuthentication", "retry", "check", "lookup"])("client.%s: what it takes and what it answers, each field", (method) =>
+  it.each(["createAuthentication", "retry", "check", "lookup"])("client.%s: every field that it accepts or returns has one", (method) =>
     expect(wordless(typeOf("Client", exportedByClient), method)).toEqual([]),
   );
 });

@@ -4,7 +4,7 @@ import { satisfies } from "semver";
 import { expect, test } from "vitest";
 import { root } from "./built.js";
 
-/** An entry of package-lock.json, as far as it is read here. */
+/** The part of an entry of package-lock.json that is read here. */
 interface Entry {
   readonly dependencies?: Readonly<Record<string, string>>;
   readonly devDependencies?: Readonly<Record<string, string>>;
@@ -18,7 +18,7 @@ interface Entry {
 
 const { packages } = JSON.parse(readFileSync(join(root, "package-lock.json"), "utf8")) as { packages: Readonly<Record<string, Entry>> };
 
-/** Where a package that is imported in a folder is: there, or in the closest folder above. */
+/** The place of a package that is imported in a folder: there, or in the closest folder above. */
 function placeOf(name: string, folder: string): string | undefined {
   const place = join(folder, "node_modules", name);
   if (packages[place] !== undefined) return place;

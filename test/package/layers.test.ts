@@ -12,7 +12,7 @@ const files = ["src", "adapters", "clients", "tools/simulate"].flatMap((folder) 
 );
 
 describe("the tower (docs/contract.md#layers), adapters (docs/contract.md#adapters)", () => {
-  test("there are files to read", () => {
+  test("the files are found", () => {
     expect(files).toContain("src/index.ts");
     expect(files).toContain("adapters/store/memory/index.ts");
   });
@@ -21,7 +21,7 @@ describe("the tower (docs/contract.md#layers), adapters (docs/contract.md#adapte
     expect(faultsOf(path, readFileSync(join(root, path), "utf8"))).toEqual([]);
   });
 
-  test("no file imports itself by way of others, not even for a type", () => {
+  test("no files import each other in a circle, not even for a type", () => {
     expect(circlesIn(new Map(files.map((path) => [path, readFileSync(join(root, path), "utf8")])))).toEqual([]);
   });
 });

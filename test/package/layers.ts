@@ -7,7 +7,7 @@ export interface Import {
   readonly typeOnly: boolean;
 }
 
-/** Every place where the text asks for another module. */
+/** Every import of another module in the text. */
 export function importsOf(path: string, text: string): Import[] {
   const found: Import[] = [];
   const visit = (node: ts.Node): void => {
@@ -38,7 +38,7 @@ function allTypes(elements: ts.NodeArray<ts.ImportSpecifier | ts.ExportSpecifier
   return elements.length > 0 && elements.every((element) => element.isTypeOnly);
 }
 
-/** The tower of `src/README.md`. A storey is a folder or a file of its own; the higher the number, the higher up. */
+/** The tower of `src/README.md`. A storey is a folder or a single file; a higher number is higher up. */
 const floors: readonly (readonly [path: string, floor: number])[] = [
   ["package.json", 0],
   ["src/contract/", 1],
@@ -71,22 +71,25 @@ const floors: readonly (readonly [path: string, floor: number])[] = [
   ["src/cli/", 21],
 ];
 
-/** Adapters and clients: neighbours that know types of the library alone. */
+/** Adapters and clients, which import only types of the library. */
 const outside = 18;
 
-/** What a wire or a hook uses through the `Verifier` it is given. */
+/** Modules that a wire or a hook uses only through the `Verifier` that is passed to it. */
 const engine = /^src\/(core|observability|routing|callbacks|access|messages|operations)\/|^src\/[a-z-]+(?<!errors)\.ts$/;
 
-/** What adapters may import at run time too, pure data: the one table of GSM 03.38, by which the verifier counts the segments of a text, and a sender that writes octets must not count by another; that of countries; and the choice of a language, which every channel makes as the text does. */
+/**
+ * Pure data that adapters may also import at run time, so that senders and verifier agree: the table of GSM 03.38, by
+ * which segments are counted, the countries, and the choice of a language.
+ */
 const pureData: readonly string[] = ["src/domain/gsm.ts", "src/domain/countries.ts", "src/domain/languages.ts"];
 
-/** What a folder of adapters may import beside its own: what those share that ask others over HTTP, and what carriers share. */
+/** What adapters may import from another folder: the code shared by HTTP clients, and that shared by carriers. */
 const kits: readonly (readonly [kit: string, of: string])[] = [
   ["adapters/kit", "adapters/"],
   ["adapters/sms/kit", "adapters/sms/"],
 ];
 
-/** What is wrong with the imports of one file, one sentence each. Paths are relative to the project, with `/`. */
+/** The errors in the imports of one file, one sentence each. Paths are relative to the project, with `/`. */
 export function faultsOf(path: string, text: string): string[] {
   const storey = storeyOf(path);
   if (storey === undefined) return [`${path} stands on no floor`];
@@ -115,7 +118,7 @@ function storeyOf(path: string): readonly [path: string, floor: number] | undefi
   return floors.find(([start]) => (start.endsWith("/") ? path.startsWith(start) : path === start));
 }
 
-/** Packages that one place alone may know. */
+/** Packages that only one file may import. */
 const homes: readonly (readonly [name: string, place: string])[] = [
   ["tsyringe", "src/composition.ts"],
   ["reflect-metadata", "src/composition.ts"],

@@ -3,7 +3,7 @@ import { run } from "./built.js";
 import { missing, nodeOf } from "./programs.js";
 import { passed, smoke } from "./smoke.js";
 
-/** The lowest that `engines` in package.json lets in, and every line above it. */
+/** The lowest version that `engines` in package.json allows, and every release line above it. */
 describe.each(["20.19.0", "20", "22", "24", "26"])("Node %s", (version) => {
   test.for(["module", "commonjs"] as const)("verifies a number with the built package, as %s", async (format, { skip }) => {
     const node = await nodeOf(version);

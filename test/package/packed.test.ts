@@ -11,7 +11,7 @@ const minutes = 60_000;
 const folder = await mkdtemp(join(await realpath(tmpdir()), "phoneproof-packed-"));
 const seconds: Record<string, number> = {};
 
-/** Makes, installs and drives, and keeps how long it took. */
+/** Runs the work and records how long it took. */
 async function timed<T>(project: string, work: () => Promise<T>): Promise<T> {
   const started = performance.now();
   const result = await work();
@@ -43,8 +43,8 @@ afterAll(async () => {
   );
 });
 
-describe("what npm pack packs, in a clone with a demo's command and leavings of an older build", () => {
-  test("holds every file that package.json names, documents, licences and what operators import", () => {
+describe("the files of npm pack, in a clone with files of an older build", () => {
+  test("include every file that package.json names, the documents, licences, alerts and examples/serve", () => {
     const { bin, main, module, types } = manifest;
     const targets = Object.values(manifest.exports).flatMap((target) => (typeof target === "string" ? target : Object.values(target).flatMap(Object.values)));
     const named = [...targets, ...Object.values(bin), main, module, types].map((file) => file.replace("./", ""));
@@ -54,7 +54,7 @@ describe("what npm pack packs, in a clone with a demo's command and leavings of 
     expect([...named, ...others, ...example].filter((file) => !files.includes(file))).toEqual([]);
   });
 
-  test("and nothing but that", () => {
+  test("include nothing else, and no file of the older build", () => {
     expect(files.filter((file) => file === "dist/gone.js" || file.startsWith("docs/.vitepress/"))).toEqual([]);
     expect(
       files.filter(
@@ -69,7 +69,7 @@ describe("what npm pack packs, in a clone with a demo's command and leavings of 
 const names = modules.map(nameOf);
 const declarations = { "consumer.ts": "declarations/consumer.ts", "consumer.cts": "declarations/consumer.cts", "program.ts": "projects/program.ts" };
 
-/** Compiles all three files with the TypeScript of here, and answers what the emitted program prints. */
+/** Compiles all three files with this project's TypeScript, and returns what the emitted program prints. */
 async function compileAndRun(project: string, options: readonly string[]): Promise<string> {
   const strict = ["--strict", "--skipLibCheck", "--exactOptionalPropertyTypes", "--noUncheckedIndexedAccess", "--target", "ES2022", "--types", "node"];
   const tsc = join(root, "node_modules/typescript/bin/tsc");
@@ -77,7 +77,7 @@ async function compileAndRun(project: string, options: readonly string[]): Promi
   return command(project, process.execPath, ["out/program.js"]);
 }
 
-/** Creates and checks by requests to a started project. `codeTo` finds the code of the one message. */
+/** Creates and checks by requests to a started project. `code` returns the code of the message. */
 async function verifies(origin: string, key: string, code: () => Promise<string>): Promise<void> {
   const post = async (path: string, fields: object): Promise<Readonly<Record<string, string>>> => {
     const response = await fetch(origin + path, {
@@ -94,7 +94,7 @@ async function verifies(origin: string, key: string, code: () => Promise<string>
 }
 
 describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
-  test("of ES modules: JavaScript and TypeScript run, every subpath loads, and the command is of this build", () =>
+  test("of ES modules: JavaScript and TypeScript run, every subpath loads, and the command is from this build", () =>
     timed("ES modules, TypeScript and JavaScript", async () => {
       const project = await makeProject(join(folder, "esm"), "module", { ...plain, ...declarations }, [tarball]);
       await linkFromHere(project, "@types/node", "@opentelemetry/api");
@@ -103,7 +103,7 @@ describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
       expect(await compileAndRun(project, ["--module", "Node16"])).toBe("pending valid\n");
     }));
 
-  test("of CommonJS: JavaScript and TypeScript run, and every subpath loads, its types by the resolution of old, node10", () =>
+  test("of CommonJS: JavaScript and TypeScript run, and every subpath loads, with its types under node10 resolution", () =>
     timed("CommonJS, TypeScript (node10) and JavaScript", async () => {
       const project = await makeProject(join(folder, "cjs"), undefined, { "smoke.cjs": "smoke.cjs", "run/main.cjs": "projects/main.cjs", ...declarations }, [
         tarball,
@@ -113,10 +113,10 @@ describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
       expect(await compileAndRun(project, ["--module", "CommonJS", "--moduleResolution", "node10", "--esModuleInterop"])).toBe("pending valid\n");
     }));
 
-  // docs/next.test.ts does so for Next.js.
+  // docs/next.test.ts does this for Next.js.
 
-  /** Bun installs by itself. `deno install` makes a link to a tarball and does not unpack it: npm installs there. */
-  test.for(["Bun", "Deno"] as const)("of %s: it serves and verifies a number", (runtime, { skip }) =>
+  /** Bun installs the package itself. `deno install` links a tarball without unpacking it, so npm installs there. */
+  test.for(["Bun", "Deno"] as const)("of %s: the package serves requests and verifies a number", (runtime, { skip }) =>
     timed(runtime, async () => {
       const program = await runtimeOf(runtime);
       if (program === undefined) return skip(missing(runtimes[runtime]));
@@ -137,7 +137,7 @@ describe("installed into a fresh project", { timeout: 5 * minutes }, () => {
 });
 
 describe("from the clone itself", { timeout: 10 * minutes }, () => {
-  test("installed from git, where nothing is built, it is built first; once it is, no more", async () => {
+  test("the prepare script builds if nothing is built yet, and otherwise does nothing", async () => {
     const project = join(folder, "unbuilt");
     const { scripts } = JSON.parse(await readFile(join(root, "package.json"), "utf8")) as { scripts: Record<string, string> };
     await mkdir(join(project, "dist"), { recursive: true });
@@ -148,7 +148,7 @@ describe("from the clone itself", { timeout: 10 * minutes }, () => {
     expect(await prepare()).toBe("");
   });
 
-  test("npm install /clone, which was built: a link to it, and runs", () =>
+  test("npm install of the built clone's folder runs", () =>
     timed("from /clone", async () => {
       const project = await makeProject(join(folder, "from-folder"), "module", plain, [join(folder, "clone")]);
       expect(await command(project, process.execPath, ["run/main.js"])).toBe(passed);

@@ -8,12 +8,12 @@ import { missing, runFile, runtimeOf, runtimes } from "./programs.js";
 const server = await postgresServer("test/package/postgres-runtimes.test.ts");
 afterAll(() => server?.stop());
 
-// Each client and each runtime once.
+// Every client and every runtime at least once.
 test.runIf(server).for([
   ["Bun.sql", "Bun"],
   ["postgres", "Bun"],
   ["pg", "Deno"],
-] as const)("%s on %s keeps the store contract, and its errors are recognised", async ([client, runtime], { skip }) => {
+] as const)("%s on %s passes the store contract, and its errors are recognised", async ([client, runtime], { skip }) => {
   const program = await runtimeOf(runtime);
   if (program === undefined) return skip(missing(runtimes[runtime]));
   const { url, close } = await newStore(server);

@@ -1,34 +1,40 @@
 import { execFile } from "node:child_process";
 import { promisify } from "node:util";
 
-/** Runtimes, and the exact npm packages that carry them, so that a new release of a runtime does not decide about ours. */
+/** Runtimes, as exact versions of npm packages, so that a new release of a runtime cannot break our tests. */
 export const runtimes = { Bun: "bun@1.4.5", Deno: "deno@2.9.6", Workers: "miniflare@4.20260730.0" } as const;
 export type Runtime = keyof typeof runtimes;
 
-/** How npm tells the path of that runtime's program, of miniflare's folder for Workers. */
+/** The command that prints the path of a runtime's program, or of miniflare's folder for Workers. */
 const locate: Readonly<Record<Runtime, readonly string[]>> = {
   Bun: ["bun", "-p", "process.execPath"],
   Deno: ["deno", "eval", "console.log(Deno.execPath())"],
   Workers: ["node", "-p", `process.env.PATH.split(path.delimiter).map((bin) => path.join(bin, "../miniflare")).find(fs.existsSync)`],
 };
 
-/** Arguments that run a file. All that the package needs of Deno's permissions: the network; and for https callbacks the certificates, which are found through `sys` and `env`. */
+/**
+ * Arguments that run a file. The package needs only these permissions of Deno: the network and, for https callbacks,
+ * the certificates, which are found through `sys` and `env`.
+ */
 export const runFile = { Bun: ["--no-install"], Deno: ["run", "--no-prompt", "--no-lock", "--allow-net=127.0.0.1", "--allow-sys", "--allow-env"] } as const;
 
 const asked = new Map<string, Promise<string | undefined>>();
 
-/** The path of that runtime's program, asked for once; `undefined` where the registry cannot be reached and nothing is cached, which fails with CI=true. */
+/**
+ * The path of a runtime's program, looked up once. `undefined` if the registry is unreachable and nothing is cached;
+ * with CI=true that is an error.
+ */
 export function runtimeOf(runtime: Runtime): Promise<string | undefined> {
   return once(runtimes[runtime], locate[runtime]);
 }
 
-/** The same for Node in some version: `"22"`, `"20.19.0"`. */
+/** The same for a version of Node: `"22"`, `"20.19.0"`. */
 export function nodeOf(version: string): Promise<string | undefined> {
   if (`${process.versions.node}.`.startsWith(`${version}.`)) return Promise.resolve(process.execPath);
   return once(`node@${version}`, ["node", "-p", "process.execPath"]);
 }
 
-/** What is said where that package was not to be had. */
+/** The message if a package could not be installed. */
 export function missing(name: string): string {
   return `this was not tried: it needs the npm package ${name}; connect to the npm registry and run again`;
 }

@@ -5,7 +5,7 @@ import { dirname, join } from "node:path";
 import { promisify } from "node:util";
 import { root } from "./built.js";
 
-/** As in a shell of the user's: without what npm and vitest tell their children. */
+/** The environment of a user's shell: without the variables that npm and vitest set. */
 const shell: NodeJS.ProcessEnv = {
   ...Object.fromEntries(
     Object.entries(process.env).filter(([name]) => !/^(npm_(?!config_)|npm_config_legacy_peer_deps$|VITEST|NODE_ENV$|NODE_OPTIONS$|INIT_CWD$)/.test(name)),
@@ -13,7 +13,7 @@ const shell: NodeJS.ProcessEnv = {
   NEXT_TELEMETRY_DISABLED: "1",
 };
 
-/** What the command prints. Rejects with all that it said when it fails. */
+/** Returns what the command prints. Rejects with all its output if it fails. */
 export async function command(cwd: string, program: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): Promise<string> {
   try {
     return (await promisify(execFile)(program, args, { cwd, env: { ...shell, ...env }, maxBuffer: 1 << 26 })).stdout;
@@ -23,7 +23,7 @@ export async function command(cwd: string, program: string, args: readonly strin
   }
 }
 
-/** A repository with what a commit of all files here would hold. */
+/** A repository with the files that a commit of everything here would contain. */
 export async function makeClone(folder: string): Promise<string> {
   const { stdout } = await promisify(execFile)("git", ["ls-files", "-z", "--cached", "--others", "--exclude-standard", "--deduplicate"], { cwd: root });
   const { stdout: deleted } = await promisify(execFile)("git", ["ls-files", "-z", "--deleted"], { cwd: root });
@@ -42,10 +42,10 @@ interface Packed {
   readonly files: readonly string[];
 }
 
-/** What was built before: a file that is made again, the one that shows that all was built, one that is no longer made, and the site. */
+/** Files of an older build: one that is built again, the one that marks a build, one no longer built, and the site. */
 const leavings = ["dist/dev.js", "dist/index.d.ts", "dist/gone.js", "docs/.vitepress/dist/llms.txt"];
 
-/** `npm pack` in a clone that has the command of a demo and leavings of an older build. Dependencies are the ones installed here. */
+/** Runs `npm pack` in a clone that contains files of an older build. It uses the dependencies installed here. */
 export async function packOverLeavings(clone: string): Promise<Packed> {
   await symlink(join(root, "node_modules"), join(clone, "node_modules"));
   for (const file of leavings) {
@@ -56,7 +56,7 @@ export async function packOverLeavings(clone: string): Promise<Packed> {
   return { tarball: join(clone, packed.filename), files: packed.files.map(({ path }) => path) };
 }
 
-/** A project with these files (their paths in it, and where they are here), and these packages installed. */
+/** A project with these packages installed and these files: their paths in it, and their sources here. */
 export async function makeProject(
   folder: string,
   type: "module" | undefined,
@@ -73,7 +73,7 @@ export async function makeProject(
   return folder;
 }
 
-/** Whether packages can be installed at all. With CI=true it fails where they cannot. */
+/** Whether packages can be installed at all. With CI=true it fails if they cannot. */
 export async function registryAnswers(): Promise<boolean> {
   // Without a network, npm would spend more than a minute on its retries.
   const asked = command(root, "npm", ["view", "zod", "version"], process.env.CI ? {} : { npm_config_fetch_retries: "0" });
@@ -83,7 +83,7 @@ export async function registryAnswers(): Promise<boolean> {
   );
 }
 
-/** Puts packages of here among a project's. */
+/** Links packages of this project into another project. */
 export async function linkFromHere(project: string, ...names: readonly string[]): Promise<void> {
   for (const name of names) {
     await mkdir(dirname(join(project, "node_modules", name)), { recursive: true });
@@ -93,7 +93,7 @@ export async function linkFromHere(project: string, ...names: readonly string[])
 
 /** A program that was started. */
 export interface Started {
-  /** What the first group matched in what was printed, as soon as it is there. Rejects when the program ends before. */
+  /** Returns the first group of a match in the output as soon as there is one. Rejects if the program ends before. */
   seen(pattern: RegExp): Promise<string>;
   stop(): Promise<void>;
 }

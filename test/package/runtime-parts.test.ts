@@ -16,7 +16,7 @@ import { root } from "./built.js";
 import { missing, type Runtime, runtimeOf, runtimes } from "./programs.js";
 import { startWorker } from "./worker.js";
 
-/** The rows of the table in docs/runtimes.md whose first cell is a part: what each runtime can, by the columns of its head. */
+/** The table of parts in docs/runtimes.md: a row for each part, a column for each runtime. */
 const table = readFileSync(join(root, "docs/runtimes.md"), "utf8")
   .split("<!-- parts: ")[1]!
   .split("\n\n")[0]!
@@ -32,7 +32,7 @@ const [head = [], , ...rows] = table;
 
 const hasRedis = redisIsInstalled("test/package/runtime-parts.test.ts");
 const stops: (() => unknown)[] = [];
-/** Where the servers are, as JSON. */
+/** The addresses of the servers, as JSON. */
 let servers: string | undefined;
 beforeAll(async () => {
   const mongo = await mongoServer("test/package/runtime-parts.test.ts");
@@ -62,7 +62,7 @@ afterAll(async () => {
   for (const stop of stops) await stop();
 });
 
-/** What parts.js found on that runtime: `"works"` for each part, or why not. */
+/** The results of parts.js on a runtime: `"works"` for each part, or the reason why not. */
 async function found(runtime: "Node" | Runtime, program: string, given: string): Promise<Readonly<Record<string, string>>> {
   if (runtime === "Workers") {
     const worker = await startWorker(program, "worker-parts.js");
@@ -78,7 +78,7 @@ async function found(runtime: "Node" | Runtime, program: string, given: string):
 }
 
 describe("docs/runtimes.md", () => {
-  test.for(["Node", "Bun", "Deno", "Workers"] as const)("says what the parts of the package can on %s", async (runtime, { skip }) => {
+  test.for(["Node", "Bun", "Deno", "Workers"] as const)("states which parts of the package work on %s", async (runtime, { skip }) => {
     const program = runtime === "Node" ? process.execPath : await runtimeOf(runtime);
     if (program === undefined) return skip(missing(runtimes[runtime as Runtime]));
     if (servers === undefined) return skip("it needs redis-server, MongoDB and PostgreSQL");
@@ -90,7 +90,7 @@ describe("docs/runtimes.md", () => {
 });
 
 describe("on Workers", () => {
-  test("a connection serves no request after the one that opened it", async ({ skip }) => {
+  test("a connection cannot be used in a later request than the one that opened it", async ({ skip }) => {
     const folder = await runtimeOf("Workers");
     if (folder === undefined) return skip(missing(runtimes.Workers));
     if (servers === undefined) return skip("it needs redis-server, MongoDB and PostgreSQL");
@@ -104,7 +104,7 @@ describe("on Workers", () => {
     }
   });
 
-  test("many requests at once are answered by one verifier on Upstash, whichever of them go away", async ({ skip }) => {
+  test("one verifier on Upstash serves many concurrent requests, also if some of them are aborted", async ({ skip }) => {
     const folder = await runtimeOf("Workers");
     if (folder === undefined) return skip(missing(runtimes.Workers));
     if (servers === undefined) return skip("it needs redis-server, MongoDB and PostgreSQL");

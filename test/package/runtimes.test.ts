@@ -14,7 +14,7 @@ import { root } from "./built.js";
 import { missing, type Runtime, runFile, runtimeOf, runtimes } from "./programs.js";
 import { startWorker, type Worker } from "./worker.js";
 
-/** What `about` of runtimes/service.js answers. */
+/** The response of `/about` of runtimes/service.js. */
 interface About {
   readonly customer_uuid: string;
   readonly api_key: string;
@@ -23,7 +23,7 @@ interface About {
   readonly fresh: { readonly key: string; readonly digest: string };
 }
 
-/** runtimes/service.js on some runtime, with a receiver of its callbacks. */
+/** runtimes/service.js on a runtime, with a receiver of its callbacks. */
 interface Service {
   fetch(path: string, init?: RequestInit): Promise<Response>;
   readonly callback_url: string;
@@ -32,7 +32,7 @@ interface Service {
   stop(): Promise<void>;
 }
 
-/** A program that prints its origin, and a receiver on loopback that it may call. */
+/** Starts a program that prints its origin, and a receiver on loopback that it may call. */
 async function startProgram(program: string, args: readonly string[]): Promise<Service> {
   const hook = await receiver();
   const child = spawn(program, [...args, hook.origin], { cwd: root, stdio: ["ignore", "pipe", "pipe"], timeout: 300_000 });
@@ -54,7 +54,7 @@ async function startProgram(program: string, args: readonly string[]): Promise<S
   };
 }
 
-/** A Worker whose every call outwards is answered here. */
+/** Starts a Worker whose outgoing calls are all handled here. */
 async function startCallingWorker(folder: string, file: string): Promise<Service & Pick<Worker, "scheduled">> {
   const received: { headers: Record<string, string>; body: string }[] = [];
   const worker = await startWorker(folder, file, async (request) => {
@@ -73,7 +73,7 @@ async function aboutOf(service: Service): Promise<About> {
   return (await (await service.fetch("/about")).json()) as About;
 }
 
-/** Posts to a route with the key and the customer, and answers the fields; anything but a 200 fails. */
+/** Posts to a route with the key and the customer, and returns the fields; fails unless the status is 200. */
 async function post(service: Service, path: string, fields: object): Promise<Readonly<Record<string, string>>> {
   const { customer_uuid, api_key } = await aboutOf(service);
   const response = await service.fetch(path, {
@@ -86,7 +86,7 @@ async function post(service: Service, path: string, fields: object): Promise<Rea
   return answer;
 }
 
-/** Creates an authentication with a callback, and reads what the receiver gets, with its signature. */
+/** Creates an authentication with a callback, and checks the signed callback that arrives. */
 async function expectCallback(service: Service, phone_number: string, deliver: () => Promise<unknown> = async () => undefined): Promise<void> {
   const { authentication_uuid } = await post(service, "/v1/authentication", { phone_number, callback_url: service.callback_url });
   await deliver();
@@ -96,7 +96,7 @@ async function expectCallback(service: Service, phone_number: string, deliver: (
   expect(event).toMatchObject({ type: "delivery_status", data: { authentication_uuid, attempt: 1, status: "submitted" } });
 }
 
-/** JSON of so many bytes. */
+/** JSON of exactly this many bytes. */
 function jsonOf(bytes: number): string {
   const frame = JSON.stringify({ padding: "" });
   return JSON.stringify({ padding: "x".repeat(bytes - frame.length) });
@@ -143,7 +143,7 @@ describe.each(Object.keys(runtimes) as Runtime[])("the built package on %s", (ru
     expect(await lookup.json()).toEqual({ phone_number, country_code: "FR", line_type: "Mobile" });
   });
 
-  test.for(refusals)("answers $what with $status $code", async ({ key, body, status, code, ...rest }, context) => {
+  test.for(refusals)("responds to $what with $status $code", async ({ key, body, status, code, ...rest }, context) => {
     const service = running(context);
     const { api_key } = await aboutOf(service);
     const response = await service.fetch("/v1/check", {
@@ -157,7 +157,7 @@ describe.each(Object.keys(runtimes) as Runtime[])("the built package on %s", (ru
     });
   });
 
-  test("makes API keys", async (context) => {
+  test("generates API keys", async (context) => {
     const { fresh } = await aboutOf(running(context));
     const again = await aboutOf(running(context));
     expect(fresh.key).toMatch(/^pp_[0-9A-Za-z]{49}$/);
@@ -165,7 +165,7 @@ describe.each(Object.keys(runtimes) as Runtime[])("the built package on %s", (ru
     expect(again.fresh.key).not.toBe(fresh.key);
   });
 
-  test("calls the service by its client", async (context) => {
+  test("calls the service with the package's client", async (context) => {
     const answers = await (await running(context).fetch("/client")).json();
     expect(answers).toEqual(["pending", "denied", "valid", "Mobile", "invalid_auth_uuid", "timeout"]);
   });
@@ -181,8 +181,8 @@ test("a verifier in a Worker's global scope delivers its callbacks from a schedu
   await expectCallback(service, "+33612345678", async () => expect(await service.scheduled()).toBe("ok"));
 });
 
-/** Both have node:https made anew, and a `lookup` that it passed over would leave callbacks unguarded. */
-test.for(["Bun", "Deno"] as const)("callbacks on %s go to no name that resolves to an inner address", async (runtime, { skip, onTestFinished }) => {
+/** Both implement node:https themselves; if they ignored `lookup`, callbacks would be unguarded. */
+test.for(["Bun", "Deno"] as const)("callbacks on %s are not sent to a name that resolves to a private address", async (runtime, { skip, onTestFinished }) => {
   const program = await runtimeOf(runtime);
   if (program === undefined) return skip(missing(runtimes[runtime]));
   const cache = join(root, "node_modules/.cache");

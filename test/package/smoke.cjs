@@ -1,4 +1,4 @@
-/** One verification, start to end, through the package as `load` gives it. Prints the statuses. */
+/** Runs one whole verification with the package that `load` imports. Prints the statuses. */
 module.exports = async function smoke(load) {
   const { createVerifier, generateApiKey, VerifierError } = await load("phoneproof");
   const { memoryStore } = await load("phoneproof/memory");

@@ -1,6 +1,6 @@
 import type { Format } from "./built.js";
 
-/** A program that runs `smoke.cjs` against the built package. */
+/** Programs that run `smoke.cjs` against the built package. */
 export const smoke: Readonly<Record<Format, string>> = {
   module: `import smoke from "./test/package/smoke.cjs"; await smoke((name) => import(name));`,
   commonjs: `require("./test/package/smoke.cjs")(require).catch((error) => { console.error(error); process.exitCode = 1; });`,

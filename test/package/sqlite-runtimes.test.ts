@@ -6,7 +6,7 @@ import { root } from "./built.js";
 import { missing, runtimeOf, runtimes } from "./programs.js";
 import { startWorker } from "./worker.js";
 
-test("a Durable Object's storage keeps the store contract, in workerd", async ({ skip }) => {
+test("a Durable Object's storage passes the store contract, in workerd", async ({ skip }) => {
   const miniflare = await runtimeOf("Workers");
   if (miniflare === undefined) return skip(missing(runtimes.Workers));
   const worker = await startWorker(miniflare, "worker-object.js", undefined, "Contract");
@@ -18,7 +18,7 @@ test("a Durable Object's storage keeps the store contract, in workerd", async ({
   }
 });
 
-test("bun:sqlite keeps the store contract, in Bun", async ({ skip }) => {
+test("bun:sqlite passes the store contract, in Bun", async ({ skip }) => {
   const bun = await runtimeOf("Bun");
   if (bun === undefined) return skip(missing(runtimes.Bun));
   const { folder, remove } = newFolder();

@@ -5,7 +5,7 @@ import { textsOf } from "./texts.js";
 
 const root = join(import.meta.dirname, "../..");
 
-/** Texts with a snapshot or a test of their own, titles of test cases, and SQL. */
+/** Texts with their own snapshot or test, titles of test cases, and SQL. */
 const elsewhere = /\/openapi\.ts$|^clients\/otp-input\/words\.ts|^src\/testing\/(?:store|sender)-contract|^adapters\/store\/postgres\/schema\.ts/;
 
 const files = ["src", "adapters", "clients"].flatMap((folder) =>
@@ -14,7 +14,7 @@ const files = ["src", "adapters", "clients"].flatMap((folder) =>
     .filter((path) => path.endsWith(".ts") && !path.endsWith(".d.ts") && !elsewhere.test(path)),
 );
 
-/** Each room's sentences in alphabetical order, so that code can move without a change here. */
+/** The sentences of each folder in alphabetical order, so that code can move without a change here. */
 function snapshot(): string {
   const rooms = new Map<string, Set<string>>();
   for (const path of files) {
@@ -25,14 +25,14 @@ function snapshot(): string {
   return `${written.map(([room, texts]) => [`## ${room}`, ...[...texts].sort()].join("\n")).join("\n\n")}\n`;
 }
 
-describe("texts.snap: what the library says in errors, logs and on the command line", () => {
-  it("holds every sentence of the sources; `npm run texts` updates it", async () => {
+describe("texts.snap: the texts of the library in errors, logs and on the command line", () => {
+  it("contains every sentence of the sources; `npm run texts` updates it", async () => {
     await expect(snapshot()).toMatchFileSnapshot("texts.snap");
   });
 });
 
-describe("the reader of texts", () => {
-  it("finds strings and templates, names what is filled in, and leaves out names, headers and descriptions", () => {
+describe("textsOf", () => {
+  it("finds strings and templates, names their placeholders, and omits names, headers and descriptions", () => {
     const source = `
       throw new VerifierError("bad_request", \`\${fault.option} is missing: \${list()}\`);
       logger.warn({ err }, failing ? "the store failed" : "works");

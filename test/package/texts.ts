@@ -1,10 +1,10 @@
 import ts from "typescript";
 
-/** Two words in a row, as sentences have them, and names, paths and headers do not. */
+/** Two words in a row, as in sentences but not in names, paths and headers. */
 const prose = /[a-z][a-z,;:'’)]* [a-z(`]/;
 const machine = /\n|; charset=|^default-src|\{s\}|::text|^CREATE|^INSERT|^curl|ticketLife|\{name\} on/;
 
-/** The sentences in a program's strings and templates, but for descriptions of fields; what a template fills in stands in braces. */
+/** The sentences in a program's strings and templates, except field descriptions; placeholders are put in braces. */
 export function textsOf(path: string, source: string): string[] {
   const found: string[] = [];
   const visit = (node: ts.Node): void => {
@@ -20,7 +20,7 @@ export function textsOf(path: string, source: string): string[] {
 const templateText = ({ head, templateSpans }: ts.TemplateExpression) =>
   head.text + templateSpans.map(({ expression, literal }) => `{${nameOf(expression)}}${literal.text}`).join("");
 
-/** The last name of what is filled in: `option` for `fault.option`; … where it has none. */
+/** The last name of a placeholder: `option` for `fault.option`; … if it has none. */
 function nameOf(node: ts.Expression): string {
   if (ts.isIdentifier(node)) return node.text;
   return ts.isPropertyAccessExpression(node) ? node.name.text : "…";

@@ -4,7 +4,7 @@ import { pathToFileURL } from "node:url";
 import { build, type Plugin } from "esbuild";
 import { root } from "./built.js";
 
-/** A Worker that runs. */
+/** A running Worker. */
 export interface Worker {
   fetch(path: string, init?: RequestInit): Promise<Response>;
   scheduled(): Promise<string>;
@@ -19,7 +19,7 @@ interface Miniflare {
   dispose(): Promise<void>;
 }
 
-/** Packages that name Node's modules without `node:`, and CommonJS that requires them, get workerd's. */
+/** Resolves Node's modules to workerd's, also without `node:` and in CommonJS. */
 const nodeModules: Plugin = {
   name: "node modules",
   setup({ onResolve, onLoad }) {
@@ -39,8 +39,8 @@ const nodeModules: Plugin = {
  * Runs test/package/runtimes/`file` on workerd, bundled as wrangler does.
  *
  * @param miniflare - the folder of that package
- * @param outbound - what answers its calls outwards; the network itself unless given
- * @param durable - the class of its Durable Object, which it has as CONTRACT
+ * @param outbound - handles its outgoing calls; without it, they go to the network
+ * @param durable - the class of its Durable Object, bound as CONTRACT
  */
 export async function startWorker(miniflare: string, file: string, outbound?: (request: Request) => Promise<void>, durable?: string): Promise<Worker> {
   const bundle = await build({

@@ -106,7 +106,7 @@ export const verifier: Verifier = createVerifier(options);
 
 export const phoneNumber = betterAuth(verifier, { fields: (headers) => ({ ip: headers.get("x-real-ip") ?? undefined }) });
 
-/** A wire of one's own has what a verifier's own has. */
+/** A custom wire has the same form as a verifier's own. */
 const own: HttpHandler = { ...verifier.http, root: "/otp", handle: async () => ({ status: 200, headers: {}, body: "" }) };
 export const mounts = [
   expressHandlers(verifier),
@@ -123,7 +123,7 @@ export async function verify(customer_uuid: string, phone_number: string, typed:
   return result.status === "valid" && line === "Mobile" && left > 0 ? "valid" : "no";
 }
 
-/** Without customers no call names one, and what is proven has its number. */
+/** Without customers, calls name none, and a valid check has its number. */
 export async function direct(typed: string, code: string): Promise<string | undefined> {
   const parsed = parsePhoneNumber(typed, { country: "FR" });
   if (!parsed.ok) return parsed.reason;
@@ -132,18 +132,18 @@ export async function direct(typed: string, code: string): Promise<string | unde
   return checked.status === "valid" ? checked.phone_number : `${next_retry_at} ${phone_number} ${checked.remaining_checks}`;
 }
 
-// Every line below must be refused: were anything here of type `any`, it would not be.
+// Every line below must be a type error, which it would not be if anything here were of type `any`.
 export async function refused(): Promise<void> {
   // @ts-expect-error no such status
   if ((await verifier.check({ customer_uuid: "", authentication_uuid: "", check_code: "" })).status === "approved") return;
-  // @ts-expect-error a number is no code
+  // @ts-expect-error a code must be a string
   await verifier.check({ customer_uuid: "", authentication_uuid: "", check_code: 123456 });
   // @ts-expect-error countries are mandatory
   createVerifier({ store, sender, secret: "", customers: [] });
-  // @ts-expect-error only of what is valid there is surely a number
+  // @ts-expect-error only a valid check is known to have a number
   const number: string = (await verifier.check({ authentication_uuid: "", check_code: "" })).phone_number;
   if (number === "") return;
-  // @ts-expect-error what adapters need is no part of what an app sees
+  // @ts-expect-error the method for adapters is not part of an app's type
   await verifier.handle({ method: "GET", path: "/v1/check", header: () => undefined, body: async () => ({ kind: "text", text: "" }) });
   // @ts-expect-error no such code
   if (new VerifierError("bad_request", "").code === "teapot") return;
@@ -153,7 +153,7 @@ const client = createClient({ baseUrl: "https://otp.example.com", apiKey: key, c
 export async function asked(authentication_uuid: string, check_code: string): Promise<string | undefined> {
   try {
     const answer = await client.check({ authentication_uuid, check_code }, { signal: AbortSignal.timeout(1000), idempotencyKey: "1" });
-    // @ts-expect-error an invalid check is no retry
+    // @ts-expect-error "approved" is not a status of check
     if (answer.status === "approved") return undefined;
     return answer.status === "valid" ? answer.phone_number : undefined;
   } catch (error) {
@@ -165,7 +165,7 @@ export async function asked(authentication_uuid: string, check_code: string): Pr
 export const words: OtpWords | undefined = otpWords.en;
 export function show(otp: OtpInputElement): void {
   otp.answer = { status: "invalid", remaining_checks: 3 };
-  // @ts-expect-error a number of digits
+  // @ts-expect-error `length` must be a number
   otp.length = "6";
 }
 

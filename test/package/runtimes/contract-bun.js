@@ -2,7 +2,8 @@ import { Database } from "bun:sqlite";
 import { sqliteStore } from "phoneproof/sqlite";
 import { storeContract } from "phoneproof/testing";
 
-/** Tries each sentence of the store contract on two handles of `bun:sqlite`, and on a file that the store opens; prints those that it breaks. Its argument: a folder. */
+// Runs the cases of the store contract on two handles of `bun:sqlite` and on a file that the store opens, and prints
+// those that fail. Argument: a folder.
 const folder = process.argv[2];
 const [one, two] = [1, 2].map(() => new Database(`${folder}/handles.db`));
 const subjects = [

@@ -2,7 +2,8 @@ import process from "node:process";
 import { postgresStore } from "phoneproof/postgres";
 import { storeContract } from "phoneproof/testing";
 
-/** Tries each sentence of the store contract on two clients of a runtime, and what becomes of statements that fail; prints both. Its arguments: the client, and the database's address. */
+// Runs the cases of the store contract on two clients of a runtime, and statements that fail; prints the results of
+// both. Arguments: the client and the URL of the database.
 const [, , client, connectionString] = process.argv;
 const clients = {
   async "Bun.sql"() {

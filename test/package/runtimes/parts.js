@@ -19,7 +19,7 @@ const options = () => ({
   callbacks: { worker: false },
 });
 
-/** One verification with these parts. Answers nothing, or throws what kept it from its end. */
+/** Runs one verification with these parts. Throws if it does not succeed. */
 async function verify({ sender, ...parts }) {
   const codes = [];
   const verifier = createVerifier({
@@ -41,7 +41,7 @@ async function verify({ sender, ...parts }) {
   }
 }
 
-/** A sender that throws what the message did not come to. */
+/** A sender that throws unless the message was accepted. */
 const strict = (sender) => ({
   async send(message, context) {
     const sent = await sender.send(message, context);
@@ -50,7 +50,7 @@ const strict = (sender) => ({
   },
 });
 
-/** The parts that a runtime may lack, by the names of docs/runtimes.md. Each takes where the servers are. */
+/** The parts that a runtime may lack, by their names in docs/runtimes.md. Each gets the addresses of the servers. */
 export const parts = {
   async "Redis: `redis`"({ redis }) {
     const { createClient } = await import("redis");
@@ -114,7 +114,7 @@ export const parts = {
   },
 };
 
-/** What became of each: "works", or why not. */
+/** The result of each part: "works", or the reason why not. */
 export async function tryParts(servers) {
   const found = {};
   for (const [name, part] of Object.entries(parts)) {

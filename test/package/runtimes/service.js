@@ -6,7 +6,10 @@ import { memoryStore } from "phoneproof/memory";
 const customer_uuid = "5f0c7f3e-1d2b-4c3a-9e8f-7a6b5c4d3e2f";
 const api_key = "pp_the-key-of-the-runtimes-test-43-characters-long";
 
-/** The built package behind `fetchHandler`. `GET /about` tells what the test has to know, messages sent and a fresh API key included; `GET /client` what the package's client is answered, by this very service over HTTP, and by one that hangs. */
+/**
+ * The built package behind `fetchHandler`. `GET /about` returns what the test needs: keys, messages, a fresh API key.
+ * `GET /client` returns the results of the package's client against this service, and against one that hangs.
+ */
 export function createService(callbacks) {
   const messages = [];
   const verifier = createVerifier({
@@ -25,7 +28,7 @@ export function createService(callbacks) {
   const handler = fetchHandler(verifier);
   const about = async () => ({ customer_uuid, api_key, messages, secrets: await verifier.webhookSecrets(customer_uuid), fresh: generateApiKey() });
   const called = async ({ url }) => {
-    // A Worker's own address is not to be had from inside; its requests are.
+    // A Worker cannot call its own address, so its client calls the handler.
     const inWorker = globalThis.navigator?.userAgent === "Cloudflare-Workers";
     const hanging = (_url, { signal }) => new Promise((_, reject) => signal.addEventListener("abort", () => reject(signal.reason)));
     const to = { baseUrl: new URL(url).origin, apiKey: api_key, customerUuid: customer_uuid };

@@ -9,7 +9,7 @@ const spam = { range: off, crowd: off, country: off, newCountries: off, address:
 
 let handler;
 
-/** One verifier for all requests, on the Redis that the header of the first names. */
+/** One verifier for all requests, on the Redis named in a header of the first. */
 export const worker = {
   fetch(request) {
     handler ??= fetchHandler(

@@ -2,7 +2,7 @@ import { Redis } from "ioredis";
 
 let client;
 
-/** Keeps the client that its first request connected, as a server does. */
+/** Keeps using the client that its first request connected, as a server does. */
 export const worker = {
   async fetch(request) {
     const { redis } = await request.json();

@@ -2,7 +2,7 @@ import { DurableObject } from "cloudflare:workers";
 import { sqliteStore } from "phoneproof/sqlite";
 import { storeContract } from "phoneproof/testing";
 
-/** Tries each sentence of the store contract on the storage of a Durable Object; answers those that it breaks, each with why. */
+/** Runs the cases of the store contract on the storage of a Durable Object; returns those that fail, with reasons. */
 export class Contract extends DurableObject {
   async fetch() {
     const [store, peer] = [this.ctx.storage, this.ctx.storage].map((database) => sqliteStore({ database }));

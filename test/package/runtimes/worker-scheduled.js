@@ -2,7 +2,7 @@ import { createService } from "./service.js";
 
 const service = createService({ worker: false });
 
-/** Builds its verifier in the global scope, and delivers callbacks in its scheduled event alone. */
+/** Creates its verifier in the global scope, and delivers callbacks only in its scheduled event. */
 export const worker = {
   fetch: service.fetch,
   async scheduled() {

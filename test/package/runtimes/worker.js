@@ -3,7 +3,10 @@ import { createService } from "./service.js";
 
 let service;
 
-/** Builds its verifier with the first request: a Worker's global scope allows no timer. What goes on after an answer is told to the platform. */
+/**
+ * Creates its verifier in the first request: a Worker's global scope allows no timer. Work that continues after a
+ * response is passed to the platform.
+ */
 export const worker = {
   fetch(request) {
     service ??= createService({ waitUntil });
