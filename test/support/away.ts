@@ -1,4 +1,4 @@
-/** A `verifier.js` for apps that run as processes of their own: its store fails for as long as the file exists that `AWAY` in the environment names. */
+/** A `verifier.js` for apps in separate processes. Its store fails while the file in the variable `AWAY` exists. */
 export const verifierWhoseStoreGoesAway = `
 import { existsSync } from "node:fs";
 import { createVerifier } from "phoneproof";

@@ -1,7 +1,7 @@
 import type { Channel, CodeMessage } from "../../src/ports/sms-sender.js";
 import { router } from "../../src/routing/router.js";
 
-/** A router with a sender of each channel, which keep their messages; routes are named after them, in this order. */
+/** A router with a route for each channel, in this order and named after it. `sent` records the messages. */
 export function routerOf(...channels: readonly Channel[]) {
   const sent: (CodeMessage & { readonly by: Channel })[] = [];
   const routes = channels.map((channel, priority) => ({

@@ -5,7 +5,7 @@ const names = ["chromium-headless-shell", "chromium", "chromium-browser", "googl
 
 export const executablePath = names.map((name) => `/usr/bin/${name}`).find((path) => existsSync(path));
 
-/** Whether there is a Chromium to try in. Without one, says what was not tried; with `CI=true` it throws. */
+/** Whether Chromium is installed. If not, prints which tests are skipped; with `CI=true` it throws. */
 export function hasChromium(what: string): boolean {
   if (executablePath !== undefined) return true;
   const message = `${what} was NOT tested: there is no Chromium. Get one with: apt-get install chromium-headless-shell`;

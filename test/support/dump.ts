@@ -5,15 +5,15 @@ import type { Pool } from "pg";
 import type { RedisServer } from "./redis.js";
 import { openSqlite } from "./sqlite.js";
 
-/** Every text that a store holds, each with the name under which it stands. */
+/** Every text that a store contains, each with the key under which it is stored. */
 export type Dump = readonly string[];
 
 const place = Symbol.for("phoneproof.test.dump");
 
-/** What leads to objects that are not the store's: a timer links to the next one of the process. */
+/** Properties that lead out of the store: a timer links to the next one of the process. */
 const others: ReadonlySet<string | undefined> = new Set(["__proto__", "_idleNext", "_idlePrev"]);
 
-/** Every string in an object of this process, private fields included. */
+/** Every string in an object of this process, including private fields. */
 export function dumpOfMemory(store: object): Dump {
   const session = new Session();
   session.connect();
@@ -21,7 +21,7 @@ export function dumpOfMemory(store: object): Dump {
   type Property = { readonly name?: string; readonly value?: Remote };
   const ask = (method: string, params: object): Record<string, unknown> => {
     let answer: object | undefined;
-    // The inspector of one's own thread answers at once.
+    // The inspector of the current thread responds synchronously.
     session.post(method, params, (_error, result) => (answer = result as object));
     return (answer ?? {}) as Record<string, unknown>;
   };
@@ -46,7 +46,7 @@ export function dumpOfMemory(store: object): Dump {
   return texts;
 }
 
-/** Every key of a Redis server with all that stands under it. */
+/** Every key of a Redis server with its value. */
 export async function dumpOfRedis(server: Pick<RedisServer, "cli">): Promise<Dump> {
   const keys = (await server.cli("--scan")).split("\n").filter((key) => key !== "");
   const readers: Readonly<Record<string, (key: string) => Promise<string>>> = {
@@ -56,7 +56,7 @@ export async function dumpOfRedis(server: Pick<RedisServer, "cli">): Promise<Dum
   };
   const texts = keys.map(async (key) => {
     const type = await server.cli("TYPE", key);
-    // It has ended since.
+    // It has expired in the meantime.
     if (type === "none") return [];
     const read = readers[type];
     if (read === undefined) throw new Error(`a key of a kind that nobody reads: ${key}`);
@@ -74,7 +74,7 @@ export async function dumpOfMongo(client: MongoClient, name: string): Promise<Du
   return all.flat();
 }
 
-/** Every row of an SQLite file, and its bytes and those of its log: what was deleted may still stand there. */
+/** Every row of an SQLite file, and the text in its bytes and in its log, which may still contain deleted data. */
 export function dumpOfSqlite(file: string): Dump {
   const database = openSqlite(file);
   const tables = database.prepare("SELECT name FROM sqlite_master WHERE type = 'table'").all() as { readonly name: string }[];
@@ -95,20 +95,20 @@ export async function dumpOfPostgres(pool: Pool): Promise<Dump> {
   return all.flat();
 }
 
-/** How a number may be spelled: whole, without its plus, by URL, nationally, as bytes; and as people see it. */
+/** The spellings of a number: without its plus, nationally, masked for people, and as encoded bytes. */
 export function spellingsOf(number: string, masked: string): readonly string[] {
   const digits = number.slice(1);
   const bytes = [number, digits].flatMap((text) => [Buffer.from(text).toString("hex"), Buffer.from(text).toString("base64url").slice(0, -1)]);
   return [digits, digits.slice(2), `0${digits.slice(2)}`, masked, ...bytes];
 }
 
-/** How an authentication's id may be spelled. */
+/** The spellings of an authentication's id. */
 export function spellingsOfId(id: string): readonly string[] {
   const hex = id.replaceAll("-", "");
   return [id, hex, Buffer.from(hex, "hex").toString("base64url")];
 }
 
-/** What of a dump holds one of the texts. */
+/** The parts of a dump that contain one of the texts. */
 export function traces(dump: Dump, texts: readonly string[]): string[] {
   return dump.filter((one) => texts.some((text) => one.includes(text)));
 }

@@ -1,4 +1,4 @@
-/** The part of Google's own port that the comparison uses; it brings no types. */
+/** The part of Google's own port that the comparison uses; it has no types. */
 declare module "google-libphonenumber" {
   export interface Parsed {
     getCountryCode(): number | undefined;

@@ -1,28 +1,31 @@
 import { inspect } from "node:util";
 import type { CodeMessage, Logger, VerifierOptions } from "../../src/index.js";
 
-/** What no log may hold, as far as this process has seen it: codes that were sent, digits of numbers they went to, keys and secrets. */
+/** Values of this process that no log may contain: codes that were sent, digits of their numbers, keys and secrets. */
 const codes = new Set<string>();
 const numbers = new Set<string>();
 const keys = new Set<string>();
 
-/** What was told that must not be. */
+/** Leaks found so far. */
 let leaks: string[] = [];
 
-/** The leaks so far, which are then forgotten. */
+/** Returns the leaks so far, and clears them. */
 export function takeLeaks(): string[] {
   const taken = leaks;
   leaks = [];
   return taken;
 }
 
-/** Forgets what was seen: one file's secret is another's plain word. */
+/** Clears everything that was seen: a secret of one file can be an ordinary word in another. */
 export function forgetSecrets(): void {
   for (const seen of [codes, numbers, keys]) seen.clear();
   leaks = [];
 }
 
-/** Why a text must not be told; `undefined`: it may be. A number is one of E.164 form, or the digits of one that was sent to; codes of four or five digits are too much like other numbers to be looked for. */
+/**
+ * The reason why a text must not be reported, if there is one. Numbers are found in E.164 form and by the digits of
+ * recipients; codes of four or five digits are not looked for, as they are too similar to other numbers.
+ */
 export function leakIn(text: string): string | undefined {
   if (/(?<![\w+])\+[1-9]\d{7,14}(?!\d)/.test(text)) return "a whole number";
   for (const [digits] of text.matchAll(/(?<![\w.:-])\d{6,15}(?![\w-])/g)) {
@@ -33,14 +36,14 @@ export function leakIn(text: string): string | undefined {
   return undefined;
 }
 
-/** Looks at what is told, whoever listens. */
+/** Checks reported values for leaks. */
 export function look(...told: readonly unknown[]): void {
   const text = told.map((one) => (typeof one === "string" ? one : inspect(one, { depth: 8, maxStringLength: 10_000 }))).join(" ");
   const leak = leakIn(text);
   if (leak !== undefined) leaks.push(`${leak} was told: ${text.slice(0, 2_000)}`);
 }
 
-/** The options with a logger, a listener of events and a sender that are looked at. */
+/** The options with a logger, an event handler and a sender that are checked for leaks. */
 export function watched(options: VerifierOptions, byDefault: Logger): VerifierOptions {
   const { logger = byDefault, onEvent, sender, customers, secret } = options;
   for (const one of [secret].flat()) if (typeof one === "string") keys.add(one);
@@ -50,7 +53,7 @@ export function watched(options: VerifierOptions, byDefault: Logger): VerifierOp
     (level: keyof Logger): Logger["info"] =>
     (fields, message) => {
       look(fields, message);
-      // What the host's logger answers is part of it: one that rejects, for instance.
+      // The result of the host's logger is passed on: it may be a promise that rejects.
       return logger[level](fields, message);
     };
   const noting = (message: CodeMessage) => {

@@ -13,30 +13,30 @@ export interface MongoServer {
   stop(): Promise<void>;
 }
 
-/** A server of the test's own, which it may do anything to. */
+/** A separate server for one test, which may stop and restart it. */
 export interface OwnMongoServer extends MongoServer {
   readonly port: number;
-  /** `SIGSTOP` holds it and `SIGCONT` lets it go on. */
+  /** `SIGSTOP` pauses it and `SIGCONT` resumes it. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
-  /** Ends it at once: nothing is written to disk any more. */
+  /** Kills it at once: nothing more is written to disk. */
   kill(): Promise<void>;
-  /** Starts it again on its port, with what its directory holds. */
+  /** Starts it again on its port, with the data of its directory. */
   restart(): Promise<void>;
 }
 
-/** What a test of MongoDB uses: the server that MONGODB_URL names, else one of its own through mongodb-memory-server. */
+/** The server for tests of MongoDB: the one in MONGODB_URL, else a separate one through mongodb-memory-server. */
 export function mongoServer(suite: string): Promise<MongoServer | undefined> {
   const url = process.env["MONGODB_URL"];
   return url ? Promise.resolve({ url, stop: async () => {} }) : ownMongoServer(suite);
 }
 
-/** `launchTimeout`: on a loaded machine a start takes longer than the 10 s it would have. */
+/** `launchTimeout`: on a loaded machine, a start takes longer than the default of 10 s. */
 const start = async (again?: { readonly port: number; readonly dbPath: string }) =>
   MongoMemoryServer.create({ instance: { ip: "127.0.0.1", storageEngine: "wiredTiger", launchTimeout: 120_000, ...(again ?? { port: await freePort() }) } });
 
 /**
- * A server through mongodb-memory-server, with the variables it reads from the environment. Where none can be started, the suite says what it skips and how to
- * get it; with `CI=true` that is a failure.
+ * A server through mongodb-memory-server, which reads its own environment variables. If it cannot start, prints what is
+ * skipped and how to get it; with `CI=true` it throws.
  */
 export async function ownMongoServer(suite: string): Promise<OwnMongoServer | undefined> {
   let server: MongoMemoryServer;
@@ -74,24 +74,24 @@ export async function ownMongoServer(suite: string): Promise<OwnMongoServer | un
   };
 }
 
-/** Whether the binary only starts other processes, which it must have the time to end. */
+/** Whether the binary is a script, which needs time to end the processes that it started. */
 function isScript(): boolean {
   const binary = process.env["MONGOMS_SYSTEM_BINARY"];
   return binary !== undefined && readFileSync(binary).subarray(0, 2).toString() === "#!";
 }
 
-/** A connected client and a database of its own. */
+/** A connected client and its own database. */
 export interface Connected {
   readonly db: MongoDb;
-  /** The whole driver, for what only tests do. */
+  /** The whole driver, for calls that only tests make. */
   readonly client: MongoClient;
   close(): Promise<void>;
 }
 
-/** Connects to a database; two that name the same one share it. */
+/** Connects to a database; the same name gives the same database. */
 export type Connect = (url: string, name: string, options?: MongoClientOptions) => Promise<Connected>;
 
-/** The drivers the store is made for. */
+/** The drivers that the store supports. */
 export const drivers = {
   "mongodb 7": async (url: string, name: string, options: MongoClientOptions = {}): Promise<Connected> => {
     const client = await MongoClient.connect(url, options);
@@ -108,7 +108,7 @@ export function newDatabase(): string {
   return `phoneproof-${randomUUID()}`;
 }
 
-/** Takes a database away again. */
+/** Drops a database. */
 export async function dropDatabase(url: string, name: string): Promise<void> {
   const client = await MongoClient.connect(url);
   await client.db(name).dropDatabase();

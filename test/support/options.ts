@@ -4,7 +4,7 @@ import type { VerifierOptions } from "../../src/options/types.js";
 
 const never = () => Promise.reject(new Error("no test asks for it"));
 
-/** The options that have no default, with nothing behind them. */
+/** The options that have no default, with a store and a sender that always fail. */
 export const neededOptions: VerifierOptions = {
   store: { find: never, commit: never, members: never, tally: never, lease: never, get: never, put: never, delete: never },
   sender: { send: never },
@@ -13,7 +13,7 @@ export const neededOptions: VerifierOptions = {
   customers: [{ customer_uuid: "11111111-2222-3333-4444-555555555555", keys: ["k".repeat(40)] }],
 };
 
-/** The message of the error that a function throws; "no error" for none. */
+/** The message of the error that a function throws, or "no error". */
 export function errorOf(make: () => unknown): string {
   try {
     make();
@@ -23,7 +23,7 @@ export function errorOf(make: () => unknown): string {
   return "no error";
 }
 
-/** The message with which options are rejected, the needed ones among them; "no error" if they are valid. */
+/** The message with which these options are rejected, along with the needed ones, or "no error". */
 export function optionsError(options: object): string {
   try {
     readOptions({ ...neededOptions, ...options });

@@ -2,8 +2,8 @@ import { randomInt } from "node:crypto";
 import { createServer } from "node:net";
 
 /**
- * A port of the loopback interface that nobody listens on, for a server that must be told its port. Below those that systems give away by themselves (from 32,768
- * on Linux): what is connected or listens on "any" port meanwhile never takes it.
+ * An unused port of the loopback interface, for a server that needs a port in advance. It is below the range that
+ * systems assign themselves (from 32,768 on Linux), so that no connection or listener on "any" port takes it.
  */
 export async function freePort(): Promise<number> {
   for (;;) {

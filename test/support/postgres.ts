@@ -12,28 +12,28 @@ import { until } from "./redis.js";
 
 /** A PostgreSQL server for a test file. */
 export interface PostgresServer {
-  /** Of the database `postgres`, as a superuser. */
+  /** The URL of the database `postgres`, as a superuser. */
   readonly url: string;
   stop(): Promise<void>;
 }
 
-/** A server of the test's own, which it may do anything to. */
+/** A separate server for one test, which may stop and restart it. */
 export interface OwnPostgresServer extends PostgresServer {
   readonly port: number;
   readonly directory: string;
-  /** `SIGSTOP` holds the server with all its processes, and `SIGCONT` lets them go on. */
+  /** `SIGSTOP` pauses the server with all its processes, and `SIGCONT` resumes them. */
   signal(name: "SIGSTOP" | "SIGCONT"): void;
-  /** Microseconds of CPU that its processes have had. */
+  /** Microseconds of CPU time that its processes have used. */
   cpu(): number;
-  /** No file of it grows beyond so many bytes, as on a disk that is full; `unlimited` ends that. */
+  /** Limits the size of its files to this many bytes, as on a full disk; `unlimited` removes the limit. */
   limitFiles(bytes: number | "unlimited"): void;
-  /** Ends it at once: nothing is written to disk any more. */
+  /** Kills it at once: nothing more is written to disk. */
   kill(): Promise<void>;
-  /** Starts it again on its port, with what its directory holds. */
+  /** Starts it again on its port, with the data of its directory. */
   restart(): Promise<void>;
 }
 
-/** Where Debian keeps the programs, the newest release first. */
+/** The paths of the programs on Debian, the newest release first. */
 const programs = (existsSync("/usr/lib/postgresql") ? readdirSync("/usr/lib/postgresql") : [])
   .sort((a, b) => Number(b) - Number(a))
   .map((release) => `/usr/lib/postgresql/${release}/bin`)
@@ -52,24 +52,24 @@ function idOf(flag: "-u" | "-g"): number {
   }
 }
 
-/** Whether PostgreSQL's programs are there. Where they are not, the suite says what it skips and how to get them; with `CI=true` that is a failure. */
+/** Whether PostgreSQL is installed. If not, prints what is skipped and how to get it; with `CI=true` it throws. */
 export function postgresIsInstalled(suite: string): boolean {
   return isInstalled(program("initdb"), "postgresql", suite);
 }
 
-/** Whether PgBouncer is there. */
+/** Whether PgBouncer is installed. */
 export function pgbouncerIsInstalled(suite: string): boolean {
   return isInstalled("pgbouncer", "pgbouncer", suite);
 }
 
-/** What a test of PostgreSQL uses: the server that POSTGRES_URL names, else one of its own. */
+/** The server for tests of PostgreSQL: the one in POSTGRES_URL, else a separate one. */
 export async function postgresServer(suite: string): Promise<PostgresServer | undefined> {
   const url = process.env["POSTGRES_URL"];
   if (url) return { url, stop: async () => {} };
   return postgresIsInstalled(suite) ? startPostgres() : undefined;
 }
 
-/** A directory that the server's user owns. */
+/** Creates a directory that the server's user owns. */
 function ownDirectory(): string {
   const directory = mkdtempSync(join(tmpdir(), "phoneproof-postgres-"));
   own(directory);
@@ -82,7 +82,10 @@ function own(path: string): void {
 
 const run = (name: string, args: readonly string[]) => promisify(execFile)(program(name), args, { ...user, cwd: "/" });
 
-/** Starts a server with a cluster of its own. Nothing waits for the disk, unless `settings` say otherwise: a process that is killed loses nothing by that, only a power cut does. */
+/**
+ * Starts a server with its own cluster. Unless changed by `settings`, nothing waits for the disk: data is lost in a
+ * power cut, but not when a process is killed.
+ */
 export async function startPostgres(settings: readonly string[] = [], directory = ownDirectory()): Promise<OwnPostgresServer> {
   await run("initdb", [
     "--pgdata",
@@ -100,7 +103,7 @@ export async function startPostgres(settings: readonly string[] = [], directory 
   return startOn(directory, ["fsync=off", "full_page_writes=off", ...settings]);
 }
 
-/** A standby of `primary`, which streams from it and answers reads. */
+/** A standby of `primary`, which streams from it and serves reads. */
 export async function startStandby(primary: OwnPostgresServer, settings: readonly string[] = []): Promise<OwnPostgresServer> {
   const directory = ownDirectory();
   await run("pg_basebackup", ["--pgdata", join(directory, "data"), "--dbname", primary.url, "--write-recovery-conf", "--checkpoint", "fast", "--no-sync"]);
@@ -143,7 +146,7 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
   }
 
   await start().catch(async () => {
-    // A port that was free may be taken by the time the server wants it.
+    // A port that was free may be taken by the time the server starts.
     port = await freePort();
     await start();
   });
@@ -159,7 +162,7 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
       for (const pid of processes()) signalTo(pid, name);
     },
     cpu() {
-      // Of the postmaster also what its processes had that have ended: fields 16 and 17 of proc(5).
+      // For the postmaster, also the time of its ended processes: fields 16 and 17 of proc(5).
       const ticks = processes().map((pid) => {
         const [, user, system, ended, endedSystem] =
           /\) (?:\S+ ){11}(\d+) (\d+) (\d+) (\d+)/.exec(existsSync(`/proc/${pid}/stat`) ? readFileSync(`/proc/${pid}/stat`, "utf8") : "") ?? [];
@@ -168,7 +171,7 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
       return ticks.reduce((sum, tick) => sum + tick, 0) * 10_000;
     },
     limitFiles(bytes) {
-      // Some of its processes may have ended since they were listed.
+      // Some of its processes may have ended after they were listed.
       for (const pid of processes())
         try {
           execFileSync("prlimit", ["--pid", String(pid), `--fsize=${bytes}:unlimited`], { ...user, stdio: "pipe" });
@@ -185,7 +188,7 @@ async function startOn(directory: string, settings: readonly string[]): Promise<
   };
 }
 
-/** Some of its processes may have ended since they were listed. */
+/** Ignores a process that has ended since it was listed. */
 function signalTo(pid: number, name: NodeJS.Signals): void {
   try {
     process.kill(pid, name);
@@ -194,7 +197,7 @@ function signalTo(pid: number, name: NodeJS.Signals): void {
   }
 }
 
-/** PgBouncer in transaction mode before a server. */
+/** PgBouncer in transaction mode in front of a server. */
 export async function startPgbouncer(server: PostgresServer, poolSize = 10): Promise<PostgresServer> {
   const { hostname, port, username, password } = new URL(server.url);
   const directory = ownDirectory();
@@ -215,7 +218,7 @@ export async function startPgbouncer(server: PostgresServer, poolSize = 10): Pro
     "log_disconnections = 0",
     "ignore_startup_parameters = extra_float_digits",
   ];
-  // Of `auth_type = any` the user must be named with the database.
+  // With `auth_type = any`, the database entry must name the user.
   settings[1] = `* = host=${hostname} port=${port || 5432} user=${username}${login}`;
   const file = join(directory, "pgbouncer.ini");
   writeFileSync(file, settings.join("\n"));
@@ -244,14 +247,14 @@ export async function sql<Row = Record<string, unknown>>(url: string, ...stateme
   return rows;
 }
 
-/** A pool whose connections may be ended by the server. */
+/** A pool that tolerates connections ended by the server. */
 export function poolOf(url: string, options: PoolConfig = {}): Pool {
   const pool = new Pool({ connectionString: url, ...options });
   pool.on("error", () => {});
   return pool;
 }
 
-/** A database of its own on a server: its address, which a store of any process can be given. */
+/** Creates a database on a server; returns its URL, which a store in any process can use. */
 export async function newDatabase(server: PostgresServer | undefined): Promise<string> {
   const name = `phoneproof_${randomUUID().replaceAll("-", "")}`;
   if (server === undefined) throw new Error("there is no server");
@@ -261,7 +264,7 @@ export async function newDatabase(server: PostgresServer | undefined): Promise<s
   return url.href;
 }
 
-/** A store in a database of its own, with its schema. */
+/** A store in a new database, with its schema. */
 export interface NewStore {
   readonly url: string;
   readonly pool: Pool;
@@ -269,7 +272,7 @@ export interface NewStore {
   close(): Promise<void>;
 }
 
-/** Makes one on a server. */
+/** Creates one on a server. */
 export async function newStore(server: PostgresServer | undefined, options: Omit<PostgresStoreOptions, "pool" | "query"> = {}): Promise<NewStore> {
   const url = await newDatabase(server);
   const pool = poolOf(url);
@@ -278,7 +281,10 @@ export async function newStore(server: PostgresServer | undefined, options: Omit
   return { url, pool, store, close: () => pool.end() };
 }
 
-/** Makes a value `fail CODE` of a store fail with that error; if it is a rollback, for two of three tries. A value `bad …` violates a constraint. */
+/**
+ * Makes the insert of a value `fail CODE` fail with that error; for rollbacks (40001, 40P01), in two of three tries.
+ * A value `bad …` violates a constraint.
+ */
 export async function failing(url: string): Promise<void> {
   await sql(
     url,

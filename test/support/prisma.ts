@@ -5,7 +5,7 @@ import { getPrismaClient } from "@prisma/client/runtime/client";
 const require = createRequire(import.meta.url);
 const compiler = "@prisma/client/runtime/query_compiler_fast_bg.postgresql";
 
-/** Of the types that `prisma generate` writes, those that are used here. */
+/** The types of `prisma generate` that are used here. */
 type GeneratedClient = new (options: {
   adapter: PrismaPg;
 }) => {
@@ -14,7 +14,7 @@ type GeneratedClient = new (options: {
   $disconnect(): Promise<void>;
 };
 
-/** What `prisma generate` makes of a schema without models. It is written here because the generator comes with 300 MB that no test needs. */
+/** The output of `prisma generate` for a schema without models, copied here because the generator takes 300 MB. */
 export const PrismaClient = getPrismaClient({
   previewFeatures: [],
   clientVersion: "7",

@@ -1,7 +1,7 @@
 import { type ChildProcessByStdio, execFileSync, type SpawnOptions, spawn } from "node:child_process";
 import type { Readable } from "node:stream";
 
-/** Whether a program is there. Where it is not, the suite says what it skips and how to get it; with `CI=true` that is a failure. */
+/** Whether a program is installed. If not, prints what is skipped and how to get it; with `CI=true` it throws. */
 export function isInstalled(program: string, debian: string, suite: string): boolean {
   try {
     execFileSync(program, ["--version"], { stdio: "ignore" });
@@ -14,7 +14,7 @@ export function isInstalled(program: string, debian: string, suite: string): boo
   }
 }
 
-/** Starts a server. It ends with this process, however that ends: a shell waits for the end of its input, and sends the server `end`. */
+/** Starts a server that always ends with this process: a shell waits for the end of its input, and sends it `end`. */
 export function spawnServer(
   program: string,
   args: readonly string[],

@@ -11,7 +11,7 @@ export interface Received {
 export interface Receiver {
   readonly origin: string;
   readonly received: Received[];
-  /** How it answers; 204 unless set. */
+  /** Its response; 204 by default. */
   answer: (request: Received, response: ServerResponse) => void;
   /** Connections that were opened. */
   readonly connections: () => number;

@@ -8,7 +8,7 @@ import { type RedisClient, reconnectWhenSilent } from "../../adapters/store/redi
 import type { RedisCluster, RedisServer } from "./redis.js";
 import { startUpstash } from "./upstash.js";
 
-/** A client the way its users make it, and how to let go of it. */
+/** A client as its users create it, and a function to close it. */
 export interface Connected {
   readonly client: RedisClient;
   close(): Promise<void> | void;
@@ -16,11 +16,11 @@ export interface Connected {
 
 const quiet = () => {};
 
-/** How long clients wait for an answer, in milliseconds: as long as a loaded machine may take, or, where a server is to hang, as docs/stores.md has it. */
+/** Milliseconds that clients wait: enough for a loaded machine or, if a server is to hang, as in docs/stores.md. */
 export const patient = 30_000;
 export const hurried = 1_000;
 
-/** Every client of a single server, with the settings that docs/stores.md names: fail fast, come back soon. */
+/** Every client of a single server, with the settings of docs/stores.md: fail fast, reconnect soon. */
 export const clients: Readonly<Record<string, (server: Pick<RedisServer, "port" | "url">, patience?: number) => Promise<Connected>>> = {
   async "redis 6"({ url }, patience) {
     const client = await createClient({ url, ...nodeRedisOptions(patience) })
@@ -97,7 +97,7 @@ export const clusterClients: Readonly<Record<string, (cluster: RedisCluster, pat
   },
 };
 
-/** Every client that goes through a sentinel, for the master `main`. */
+/** Every client that connects through a sentinel, to the master `main`. */
 export const sentinelClients: Readonly<Record<string, (sentinel: { readonly port: number }, patience?: number) => Promise<Connected>>> = {
   async "redis 6"({ port }, patience) {
     const client = createSentinel({

@@ -1,18 +1,18 @@
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 
-/** A TCP proxy in front of a server, through which the network between can be made worse. */
+/** A TCP proxy in front of a server, which can simulate network errors. */
 export interface Proxy {
   readonly port: number;
   readonly url: string;
-  /** Every chunk waits this many milliseconds, each way. */
+  /** Delays every chunk by this many milliseconds, in both directions. */
   delay(ms: number): void;
-  /** From now on a connection ends where an answer would have come back: the server has done the work and the client does not learn of it. */
+  /** From now on, closes a connection instead of passing on a response: the server has done the work. */
   cutAnswers(cut: boolean): void;
-  /** From now on a connection ends where something would be asked: the server learns nothing of it. */
+  /** From now on, closes a connection instead of passing on a request: the server does not receive it. */
   cutRequests(cut: boolean): void;
-  /** The connections that there are carry nothing more and do not end, as where a host has gone; new ones work. */
+  /** Existing connections stay open but pass on no more requests, as if the host was gone; new ones work. */
   mute(): void;
-  /** From now on connections go to another port; those that there are end. */
+  /** From now on, connects to another port; closes existing connections. */
   aim(port: number): void;
   close(): Promise<void>;
 }

@@ -5,7 +5,7 @@ import type { CodeMessage } from "../../src/ports/sms-sender.js";
 import type { Store } from "../../src/ports/store.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 
-/** An answer of the service, with the time it took in milliseconds. */
+/** A response of the service, with the time it took in milliseconds. */
 export interface Answer {
   readonly status: number;
   readonly retryAfter: string | undefined;
@@ -13,23 +13,23 @@ export interface Answer {
   readonly ms: number;
 }
 
-/** A service on a store, spoken to over the internal HTTP shape, and the messages it has sent. */
+/** A service on a store, called through the internal HTTP interface, and the messages it has sent. */
 export interface Service {
   readonly customer: string;
   readonly sent: readonly CodeMessage[];
   create(number: string, fields?: Record<string, string>, idempotencyKey?: string): Promise<Answer>;
   retry(id: string): Promise<Answer>;
   check(id: string, code: string, idempotencyKey?: string): Promise<Answer>;
-  /** By number. */
+  /** Calls by number. */
   start(number: string): Promise<Answer>;
   checkNumber(number: string, code: string): Promise<Answer>;
-  /** The code sent last for an authentication. */
+  /** The last code sent for an authentication. */
   codeOf(id: string): string;
-  /** A code that none of its messages held. */
+  /** A code that none of its messages contained. */
   wrongCodeFor(id: string): string;
 }
 
-/** Builds one. Several may share `customer`, and so their authentications. */
+/** Creates one. Several may share `customer`, and so their authentications. */
 export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, customer: string = randomUUID()): Service {
   const key = "k".repeat(40);
   const sent: CodeMessage[] = [];
@@ -62,7 +62,7 @@ export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, 
     return { status, retryAfter: headers["retry-after"], body: JSON.parse(body), ms: performance.now() - started };
   }
 
-  /** A direct call, as an answer. */
+  /** Makes a direct call, and returns it as a response. */
   async function called(call: Promise<object>): Promise<Answer> {
     const started = performance.now();
     const [status, body] = await call.then(
@@ -88,7 +88,7 @@ export function serviceOn(store: Store, options: Partial<VerifierOptions> = {}, 
 
 let last = 0;
 
-/** A valid mobile number that was not handed out before. */
+/** A valid mobile number that was not returned before. */
 export function newNumber(): string {
   last += 1;
   return `+336${String(10_000_000 + last)}`;

@@ -6,27 +6,27 @@ import { promisify } from "node:util";
 import { freePort } from "./ports.js";
 import { isInstalled, spawnServer } from "./programs.js";
 
-/** A redis-server of the tests' own, on a free loopback port. */
+/** A separate redis-server for the tests, on a free loopback port. */
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
   /** Runs one command through redis-cli. */
   cli(...args: string[]): Promise<string>;
-  /** `SIGKILL` ends the process; `SIGSTOP` and `SIGCONT` hold it and let it go on. */
+  /** `SIGKILL` ends the process; `SIGSTOP` and `SIGCONT` pause and resume it. */
   signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void>;
-  /** Starts it again on its port, with what its directory holds. */
+  /** Starts it again on its port, with the data of its directory. */
   restart(): Promise<void>;
-  /** Empties its directory, so that `restart` starts with nothing. */
+  /** Empties its directory, so that `restart` starts without data. */
   forget(): void;
   stop(): Promise<void>;
 }
 
-/** Whether redis-server is there. Where it is not, the suite says what it skips and how to get it; with `CI=true` that is a failure. */
+/** Whether redis-server is installed. If not, prints what is skipped and how to get it; with `CI=true` it throws. */
 export function redisIsInstalled(suite: string): boolean {
   return isInstalled("redis-server", "redis-server", suite);
 }
 
-/** Polls until `ready` holds; fails after `ms` milliseconds. */
+/** Polls until `ready` is true; fails after `ms` milliseconds. */
 export async function until(what: string, ready: () => Promise<boolean>, ms = 60_000): Promise<void> {
   const end = Date.now() + ms;
   while (!(await ready().catch(() => false))) {
@@ -35,12 +35,12 @@ export async function until(what: string, ready: () => Promise<boolean>, ms = 60
   }
 }
 
-/** Starts a server that keeps nothing on disk, unless `options` say otherwise. */
+/** Starts a server that stores nothing on disk, unless changed by `options`. */
 export function startRedis(options: readonly string[] = []): Promise<RedisServer> {
   return withFreePorts(async () => startOn(await freePort(), options));
 }
 
-/** A port that was free may be taken by the time the server wants it: then once more, with others. */
+/** A port that was free may be taken by the time the server starts: then tries once more with other ports. */
 async function withFreePorts<T>(start: () => Promise<T>): Promise<T> {
   try {
     return await start();
@@ -92,7 +92,7 @@ async function startOn(port: number, options: readonly string[]): Promise<RedisS
   };
 }
 
-/** A cluster of three masters and a replica of each. */
+/** A cluster of three masters with a replica each. */
 export interface RedisCluster {
   readonly nodes: readonly RedisServer[];
   readonly masters: readonly RedisServer[];
@@ -101,7 +101,10 @@ export interface RedisCluster {
   stop(): Promise<void>;
 }
 
-/** Starts the cluster and waits until every node serves all slots. A master that does not answer for `nodeTimeout` milliseconds is replaced; default a minute. */
+/**
+ * Starts the cluster and waits until every node serves all slots. A master that does not respond for `nodeTimeout`
+ * milliseconds is replaced; default: a minute.
+ */
 export async function startCluster(nodeTimeout = 60_000): Promise<RedisCluster> {
   const nodes = await Promise.all(
     Array.from({ length: 6 }, () =>

@@ -1,7 +1,7 @@
 import { type SmppOptions, smppSender } from "../../adapters/sms/smpp/index.js";
 import { aMessage, type Peer, password, startPeer, stoppedClock, systemId } from "./smpp.js";
 
-/** What a sender told its logger. */
+/** A line that a sender logged. */
 export interface Line {
   readonly level: string;
   readonly fields: Record<string, unknown>;
@@ -10,7 +10,7 @@ export interface Line {
 
 const open: (() => Promise<void>)[] = [];
 
-/** A peer, and a sender for it on a clock that only the test moves. `closeBenches` ends both. */
+/** A peer, and a sender for it with a clock that only the test advances. `closeBenches` closes both. */
 export async function openBench(change: Partial<SmppOptions> = {}, peerOptions: Parameters<typeof startPeer>[0] = {}) {
   const peer = await startPeer(peerOptions);
   const clock = stoppedClock();
@@ -29,7 +29,7 @@ export async function openBench(change: Partial<SmppOptions> = {}, peerOptions: 
   open.push(async () => {
     await peer.stop();
     const closed = sender.close();
-    // Past its drainTimeout, whatever hangs.
+    // Past its drainTimeout, in case something hangs.
     clock.advance(60_000);
     await closed;
   });
@@ -41,7 +41,7 @@ export async function closeBenches(): Promise<void> {
   for (const close of open.splice(0)) await close();
 }
 
-/** A peer that `closeBenches` ends. */
+/** A peer that `closeBenches` closes. */
 export async function openPeer(options: Parameters<typeof startPeer>[0] = {}): Promise<Peer> {
   const peer = await startPeer(options);
   open.push(() => peer.stop());

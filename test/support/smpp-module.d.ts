@@ -31,7 +31,7 @@ declare module "smpp" {
     readonly sar_msg_ref_num?: number;
     readonly sar_total_segments?: number;
     readonly sar_segment_seqnum?: number;
-    /** A parameter that it does not know, by its tag. */
+    /** An unknown parameter, by its tag. */
     readonly [tag: number]: Buffer | undefined;
     response(fields?: Record<string, unknown>): PeerPdu;
     toBuffer(): Buffer;

@@ -1,8 +1,8 @@
 #!/usr/bin/perl
-# A message centre on Net::SMPP (Debian: libnet-smpp-perl). Usage: smpp-peer.pl PORT PASSWORD
-# It prints each PDU that it reads as a line of JSON, strings in hexadecimal, and what it does with a message depends on the end of its number:
-#   0001 refuses it, 0002 throttles, 0003 does not answer, 0004 cuts the connection; others are accepted, and a receipt follows:
-#   its text alone for …5, its parameters alone for …6, both otherwise.
+# A message centre based on Net::SMPP (Debian: libnet-smpp-perl). Usage: smpp-peer.pl PORT PASSWORD
+# It prints each PDU that it reads as a line of JSON, with strings in hexadecimal. The end of a number decides what
+# happens: 0001 rejects, 0002 throttles, 0003 does not respond, 0004 cuts the connection. Others are accepted, and a
+# receipt follows: only its text for …5, only its parameters for …6, both otherwise.
 use strict;
 use warnings;
 use JSON::PP;

@@ -3,14 +3,14 @@ import { createInterface } from "node:readline";
 import { fileURLToPath } from "node:url";
 import { freePort } from "./ports.js";
 
-/** A PDU as the peer read it. */
+/** A PDU as read by the peer. */
 export interface PerlPdu {
   readonly command: string;
   readonly status: number;
   readonly [field: string]: string | number;
 }
 
-/** `smpp-peer.pl`, a message centre on Net::SMPP. */
+/** `smpp-peer.pl`, a message centre based on Net::SMPP. */
 export interface PerlPeer {
   readonly port: number;
   readonly seen: readonly PerlPdu[];
@@ -24,7 +24,7 @@ process.once("exit", () => {
   for (const child of running) child.kill("SIGKILL");
 });
 
-/** Whether Net::SMPP is there. Where it is not, the suite says what it skips and how to get it; with `CI=true` that is a failure. */
+/** Whether Net::SMPP is installed. If not, prints what is skipped and how to get it; with `CI=true` it throws. */
 export function netSmppIsInstalled(suite: string): boolean {
   try {
     execFileSync("perl", ["-MNet::SMPP", "-e", "1"], { stdio: "ignore" });
@@ -41,7 +41,7 @@ export function netSmppIsInstalled(suite: string): boolean {
 export async function startPerlPeer(password: string, onPort?: number): Promise<PerlPeer> {
   const port = onPort ?? (await freePort());
   const seen: PerlPdu[] = [];
-  // Its warnings are about connections that end, which is what some tests do.
+  // Its warnings are about closed connections, which some tests cause.
   const child = spawn("perl", [script, String(port), password], { stdio: ["ignore", "pipe", "ignore"] });
   running.add(child);
   const gone = new Promise<void>((resolve) => child.once("exit", () => resolve()));

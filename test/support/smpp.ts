@@ -10,19 +10,19 @@ export type { PeerPdu, PeerSession };
 /** What the peer does with a PDU. */
 export type Handler = (pdu: PeerPdu, session: PeerSession) => void;
 
-/** npm `smpp`'s server, which answers as a message centre does unless a test says otherwise. */
+/** The server of npm's `smpp`, which responds as a message centre unless a test replaces that. */
 export interface Peer {
   readonly port: number;
-  /** Connections that stand, oldest first. */
+  /** Open connections, oldest first. */
   readonly sessions: readonly PeerSession[];
-  /** Every PDU that came, in order. */
+  /** Every PDU received, in order. */
   readonly seen: readonly PeerPdu[];
-  /** Every octet that came, on all connections, as Latin-1. */
+  /** Every octet received, on all connections, as Latin-1. */
   octets(): string;
   /** Replaces what it does with PDUs of a command. */
   on(command: string, handler: Handler): void;
   of(command: string): readonly PeerPdu[];
-  /** Ends every connection and the server. */
+  /** Closes every connection and the server. */
   stop(): Promise<void>;
 }
 
@@ -79,7 +79,7 @@ export async function startPeer(options: { readonly port?: number; readonly key?
   };
 }
 
-/** A clock that `sender` may be built with, and contexts whose deadline it is. */
+/** A clock for a sender, and contexts whose deadline depends on it. */
 export function stoppedClock(): FixedClock & { context(ms?: number): SendContext } {
   const clock = fixedClock();
   return {
@@ -108,7 +108,7 @@ export function aMessage(change: Partial<CodeMessage> = {}): CodeMessage {
   };
 }
 
-/** Polls until `expectation` does not throw: for what a socket has yet to bring. */
+/** Polls until `expectation` does not throw, for data that a socket has not yet delivered. */
 export function eventually(expectation: () => void): Promise<void> {
   return vi.waitFor(expectation, { timeout: 60_000, interval: 5 });
 }

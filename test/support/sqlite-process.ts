@@ -1,5 +1,5 @@
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { serveBatches } from "../store/processes-worker.js";
 
-// As long as the service waits in these tests.
+// Equal to the timeout of the service in these tests.
 await serveBatches(async (file) => sqliteStore({ file, busyTimeout: 30_000 }));

@@ -1,4 +1,4 @@
-/** A process that commits until it is killed, and sends the id of each record that was acknowledged. Its argument: the file. */
+/** A process that commits until it is killed, and sends the id of each acknowledged record. Argument: the file. */
 import { randomUUID } from "node:crypto";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 

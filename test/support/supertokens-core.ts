@@ -17,15 +17,15 @@ interface User {
 }
 
 export interface SuperTokensCore extends Listening {
-  /** The calls that it knows nothing of. */
+  /** The calls that it does not support. */
   readonly unknown: readonly string[];
 }
 
 const base64 = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
 
 /**
- * As much of SuperTokens' core (core driver interface 5.4) as its Node SDK calls to sign users in by a code: devices and
- * their codes, users, sessions.
+ * The part of SuperTokens' core (core driver interface 5.4) that its Node SDK calls to sign users in with a code:
+ * devices and their codes, users, sessions.
  */
 export async function superTokensCore(): Promise<SuperTokensCore> {
   const devices = new Map<string, Device>();
@@ -110,7 +110,7 @@ function userOf(id: string, phoneNumber: string): User {
   return { id, phoneNumbers: [phoneNumber], ...{ isPrimaryUser: false, emails: [], thirdParty: [], webauthn: { credentialIds: [] }, loginMethods, ...common } };
 }
 
-/** Its token is signed by nobody: the SDK trusts what it has just been given. */
+/** Its token has no valid signature: the SDK does not check a token that it has just received. */
 function session(userId: string): object {
   const [handle, now, expiry] = [randomUUID(), Date.now(), Date.now() + 3_600_000];
   const claims = { sub: userId, rsub: userId, tId: "public", sessionHandle: handle, refreshTokenHash1: randomUUID(), iat: now / 1000, exp: expiry / 1000 };

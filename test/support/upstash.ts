@@ -6,14 +6,14 @@ import { createClient } from "redis";
 export interface UpstashServer {
   readonly url: string;
   readonly token: string;
-  /** Ends the next answer after the command has run and before a byte of it is sent, so that the client sends it again. */
+  /** Cuts the connection of the next response after the command has run, so that the client sends it again. */
   cutNextAnswer(): void;
   close(): Promise<void>;
 }
 
 /**
- * `POST /` runs one command given as a JSON array, `POST /pipeline` several, `POST /multi-exec` several in a transaction. The bearer token is demanded; strings are base64 when
- * the client asks for that; `{ result }` or `{ error }` for each.
+ * `POST /` runs one command, a JSON array, `POST /pipeline` several and `POST /multi-exec` several in a transaction.
+ * The bearer token is required. Each result is `{ result }` or `{ error }`, with strings in base64 on request.
  */
 export async function startUpstash(redisUrl: string): Promise<UpstashServer> {
   const token = "test-token";

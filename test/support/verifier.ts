@@ -13,12 +13,12 @@ export interface LogLine {
   readonly message: string;
 }
 
-/** A sender that keeps its messages and answers as it is told. */
+/** A sender that stores its messages and returns what the test sets. */
 export interface Inbox {
   readonly messages: CodeMessage[];
-  /** What the next sends answer; `accepted` unless set. May throw or never settle. */
+  /** The result of the next sends; `accepted` by default. May throw or never settle. */
   answer: (message: CodeMessage, signal: AbortSignal) => Promise<SendOutcome>;
-  /** Code of the newest message, or of the one at `index`. */
+  /** The code of the newest message, or of the one at `index`. */
   code(index?: number): string;
 }
 
@@ -44,7 +44,7 @@ export function logger(): Logger & { readonly lines: LogLine[] } {
 export const secret = "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6";
 export const start = Date.parse("2026-03-01T12:00:00.000Z");
 
-/** A policy under which a number is soon at its cap. */
+/** A policy with which a number soon reaches its cap. */
 export const onePerTenMinutes = {
   limits: {
     perNumber: [
@@ -54,7 +54,7 @@ export const onePerTenMinutes = {
   },
 };
 
-/** A verifier on a store, clock, sender and log of its own. */
+/** A verifier with its own store, clock, sender and log. */
 export function setUp(options: Partial<VerifierOptions> = {}) {
   const clock = (options.clock as FixedClock | undefined) ?? fixedClock(start);
   const box = inbox();
@@ -70,9 +70,9 @@ export function setUp(options: Partial<VerifierOptions> = {}) {
     customers: [{ customer_uuid: customer, keys: [apiKey] }],
     clockSkew: 0,
     logger: log,
-    // Nothing leaves the process unless the test says where to.
+    // No callback leaves the process unless the test allows it.
     callbacks: { worker: false },
-    // Told the store beside the requests, which would be in the way of tests that count its calls.
+    // Statistics are written alongside requests, which would disturb tests that count the calls of the store.
     statistics: false,
     ...options,
     policy: { spam: noSpamRules, ...options.policy },
@@ -83,12 +83,12 @@ export function setUp(options: Partial<VerifierOptions> = {}) {
   const check = (authentication_uuid: string, check_code: string, call?: { idempotencyKey?: string }) =>
     verifier.check({ customer_uuid: customer, authentication_uuid, check_code }, call);
   const retry = (authentication_uuid: string) => verifier.retry({ customer_uuid: customer, authentication_uuid });
-  /** A six-digit code that is none of those sent. */
+  /** A six-digit code that was not sent. */
   const wrong = () => {
     const sent = new Set(box.messages.map((message) => message.code));
     return ["000000", "111111", "222222", "333333", "444444", "555555"].find((code) => !sent.has(code)) as string;
   };
-  /** One request over the HTTP shape, with the API key. */
+  /** One request through the HTTP interface, with the API key. */
   const http = async (method: string, path: string, body?: unknown, headers: Record<string, string> = {}) => {
     const all: Record<string, string> = { "x-api-key": apiKey, ...headers };
     const text = typeof body === "string" ? body : JSON.stringify(body);

@@ -1,7 +1,8 @@
 import { afterAll, afterEach, expect, vi } from "vitest";
 import { forgetSecrets, look, takeLeaks, watched } from "./leaks.js";
 
-// "Nothing that is logged, traced or counted holds a code, a key or a whole number": all that the verifiers of the suite tell is looked at, whichever logger a test gives them, and so is the console but for `log`, which the demo prints codes with.
+// "Nothing that is logged, traced or counted holds a code, a key or a whole number": checks the logs and events of all
+// verifiers of the suite, with any logger, and the console, except `console.log`, with which the demo prints codes.
 
 vi.mock("../../src/composition.js", async (original) => {
   const real = await original<typeof import("../../src/composition.js")>();
@@ -17,7 +18,7 @@ for (const level of ["info", "warn", "error"] as const) {
     look(...told);
     real(...told);
   };
-  // The next file of this worker watches anew.
+  // The next file of this worker starts again.
   afterAll(() => {
     console[level] = real;
   });

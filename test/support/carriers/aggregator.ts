@@ -1,7 +1,10 @@
 import { httpSender } from "../../../adapters/sms/http.js";
 import { type CarrierScript, json } from "./server.js";
 
-/** A local aggregator as they are: everything in the query, a text for an answer, an error at status 200. After Kannel's sendsms (kannel.org/download/kannel-userguide, "Using the HTTP interface to send SMS messages"). */
+/**
+ * A typical local aggregator: everything in the query, a text as response, errors with status 200. Modelled on Kannel's
+ * sendsms (kannel.org/download/kannel-userguide, "Using the HTTP interface to send SMS messages").
+ */
 export const kannelCarrier: CarrierScript = {
   name: "http, as Kannel's sendsms",
   take({ method, url }, index) {
@@ -29,7 +32,7 @@ export const kannelCarrier: CarrierScript = {
     }),
 };
 
-/** Another one: JSON both ways, a key in a header, the error in the answer's body. */
+/** Another one: JSON in requests and responses, a key in a header, errors in the response body. */
 export const jsonCarrier: CarrierScript = {
   name: "http, JSON",
   take({ method, headers, body }, index) {

@@ -8,7 +8,7 @@ export const awsOptions = { region: "eu-west-1", credentials: awsCredentials, fr
 const problem = (status: number, type: string, fields: Record<string, string> = {}) =>
   json(status, { __type: `com.amazonaws.pinpointsmsvoicev2#${type}`, Message: "…", ...fields });
 
-/** Signs the request anew with npm aws4fetch, which we did not write. */
+/** Signs the request again with npm's aws4fetch, an independent implementation. */
 async function isSigned({ url, headers, body }: SeenRequest): Promise<boolean> {
   const names = /SignedHeaders=([^,]+)/.exec(headers["authorization"] ?? "")?.[1]?.split(";") ?? [];
   for (const name of ["host", "x-amz-date", "x-amz-target", "x-amz-security-token"]) if (!names.includes(name)) return false;

@@ -3,7 +3,7 @@ import type { CodeMessage, SendContext } from "../../../src/ports/sms-sender.js"
 
 export const authentication = "0b9a1f2c-7c1d-4e0a-9f55-2f6a51c2a001";
 
-/** A reference as the service makes one. */
+/** A reference in the form that the service generates. */
 export const reference = "8PbyWmC3U0sIoRPx8_HzHw5rDyx8HU4Kn1Uvalr0oAEAAg-AbCdEfGhIjKlMnOpQrStUv";
 
 /** A message to send. */
@@ -22,7 +22,7 @@ export function aMessage(fields: Partial<CodeMessage> = {}): CodeMessage {
   };
 }
 
-/** A context whose time is not over. */
+/** A context with time left. */
 export function inTime(): SendContext {
   return { signal: new AbortController().signal, deadline: Date.now() + 60_000, timeLeft: 60_000 };
 }

@@ -4,7 +4,7 @@ import type { ReceiptRequest } from "../../../src/ports/receipts.js";
 import { aReceipt } from "./messages.js";
 import { snsKey } from "./sns-key.js";
 
-/** How a carrier signs a receipt: what may be got wrong, apart from the content. */
+/** The parameters of a carrier's signature, which tests can make wrong. */
 export interface Signing {
   /** Milliseconds since the epoch. */
   readonly at: number;
@@ -12,7 +12,7 @@ export interface Signing {
   readonly url?: string;
 }
 
-/** A receipt as one carrier makes it, signed by code of its own. */
+/** Creates a carrier's receipt, signed by code that is independent of the library. */
 export type Signer = (content: Record<string, unknown>, signing: Signing) => ReceiptRequest | Promise<ReceiptRequest>;
 
 const hmac = (hash: string, secret: string, text: string) => createHmac(hash, secret).update(text).digest("base64");
@@ -115,7 +115,7 @@ export const topicArn = "arn:aws:sns:eu-west-1:123456789012:sms-events";
 export const certificateUrl = "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123456789abcdef.pem";
 const otherSnsKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey;
 
-/** An SNS message, signed; `fields` replace parts of the envelope before that. */
+/** A signed SNS message; `fields` replace parts of the envelope before signing. */
 export function signSns(fields: Record<string, unknown>, { at, secret }: Signing): ReceiptRequest {
   const envelope: Record<string, unknown> = {
     Type: "Notification",

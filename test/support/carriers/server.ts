@@ -3,7 +3,7 @@ import type { AddressInfo } from "node:net";
 import type { SmsSender } from "../../../src/ports/sms-sender.js";
 import type { CarrierBehaviour, SenderBench, SenderSubject } from "../../../src/testing/sender-contract.js";
 
-/** A request as it reached the carrier. */
+/** A request as the carrier received it. */
 export interface SeenRequest {
   readonly method: string;
   readonly url: URL;
@@ -27,22 +27,25 @@ export interface TakenMessage {
 
 export type Answer = { readonly message: TakenMessage; readonly reply: Reply } | { readonly reply: Reply };
 
-/** One carrier's API after its documentation. */
+/** One carrier's API, according to its documentation. */
 export interface CarrierScript {
   readonly name: string;
-  /** The message and the documented answer; or only the documented error, for a request that the carrier would turn down. `index` tells messages apart. */
+  /**
+   * Returns the message and the documented response, or only the documented error if the carrier would reject the
+   * request. `index` numbers the messages.
+   */
   take(request: SeenRequest, index: number): Answer | Promise<Answer>;
-  /** Documented answers: an unfit number, too many requests, a fault of the carrier's. */
+  /** Documented responses: an unusable number, too many requests, an error of the carrier. */
   readonly refusal: Reply;
   readonly throttled: Reply;
   readonly failure: Reply;
-  /** A sender that is aimed at `baseUrl`. */
+  /** A sender that uses `baseUrl`. */
   sender(baseUrl: string): SmsSender;
 }
 
 export const json = (status: number, body: unknown): Reply => ({ status, body: JSON.stringify(body), contentType: "application/json" });
 
-/** What the carrier does: a behaviour of the contract, an answer that breaks off, or a fixed reply. */
+/** What the carrier does: a behaviour of the contract, a response that breaks off or never ends, or a fixed reply. */
 export type Mood = CarrierBehaviour | "breaks off" | "endless" | Reply;
 
 export interface RunningCarrier {
@@ -93,7 +96,7 @@ export async function startCarrier(script: CarrierScript, mood: Mood): Promise<R
 
 function replyFor(script: CarrierScript, mood: Mood, usual: Reply, understood: boolean): Reply | "cut" | undefined {
   if (typeof mood === "object") return mood;
-  // A request that the carrier would turn down is turned down whatever its mood: a wrong request never passes for a right one.
+  // A request that the carrier would reject is rejected in every mood, so that a wrong request is always noticed.
   if (!understood) return usual;
   switch (mood) {
     case "refuses":

@@ -1,4 +1,5 @@
-/** A key made for these tests, and a certificate for it: openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=sns.test -days 36500. */
+// A key for these tests only, and its certificate:
+// openssl req -x509 -newkey rsa:2048 -nodes -subj /CN=sns.test -days 36500
 export const snsKey = `-----BEGIN PRIVATE KEY-----
 MIIEvQIBADANBgkqhkiG9w0BAQEFAASCBKcwggSjAgEAAoIBAQC+j5cpfWgCUlqy
 lRXeWse8vmueJq+9riea10XtEiPe3/UlaiAEmBwVNNojxWWFbYPzGhF94yDIt19x

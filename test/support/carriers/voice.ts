@@ -12,16 +12,16 @@ const { privateKey } = generateKeyPairSync("rsa", {
   publicKeyEncoding: { type: "spki", format: "pem" },
 });
 
-/** The digits that a text says one by one, in a row. */
+/** The digits of a text that are spoken one by one, as one string. */
 export const digitsIn = (text: string): string => (/(?:\d, )+\d/.exec(text)?.[0] ?? "").replaceAll(", ", "");
 
-/** What `<Say>` says, by TwiML in which nothing else has text. */
+/** The texts of `<Say>` in TwiML. */
 export const saidIn = (twiml: string): string[] =>
   [...twiml.matchAll(/<Say language="[\w-]+" voice="Google\.[\w-]+-Standard-A">([^<]*)<\/Say>/g)].map(([, text = ""]) => text);
 
 const unescaped = (text: string) => text.replaceAll("&quot;", '"').replaceAll("&lt;", "<").replaceAll("&gt;", ">").replaceAll("&amp;", "&");
 
-/** Where a call goes once a key is pressed. */
+/** The URL that is called when a key is pressed. */
 export const actionIn = (twiml: string): string | undefined => {
   const action = /<Gather [^>]*action="([^"]*)"/.exec(twiml)?.[1];
   return action === undefined ? undefined : unescaped(action);
@@ -36,13 +36,13 @@ export const twilioVoiceOptions = {
   countries: ["US", "FR"],
 } as const;
 
-/** A key that the phone's owner presses: the TwiML that Twilio is given for it. */
+/** Presses a key on the phone; returns the TwiML with which Twilio continues. */
 export async function pressTwilio(url: string, digits = "5", now = Date.now()): Promise<ReceiptReading> {
   const source = twilioVoiceReceipts({ authToken: "twilio-auth-token" });
   return source.read(await signTwilio({ CallSid: "CA1", CallStatus: "in-progress", Digits: digits, msg: "Gather End" }, { at: now, url }), now);
 }
 
-/** twilio.com/docs/voice/api/call-resource; every call is answered by somebody who presses a key when asked to. */
+/** twilio.com/docs/voice/api/call-resource; every call is answered, and a key is pressed when requested. */
 export const twilioVoiceCarrier: CarrierScript = {
   name: "twilio-voice",
   async take({ method, url, headers, body }, index) {
@@ -90,7 +90,7 @@ interface Action {
   readonly eventUrl?: readonly string[];
 }
 
-/** A key that the phone's owner presses, or with an empty text none: the NCCO that Vonage is given for it. */
+/** Presses a key on the phone, or none if `digits` is empty; returns the NCCO with which Vonage continues. */
 export async function pressVonage(url: string, digits = "5", now = Date.now()): Promise<ReceiptReading> {
   const source = vonageVoiceReceipts({ signatureSecret: "vonage-signature-secret" });
   const event = { uuid: "uuid-1", from: "14155550100", to: "14155552671", timestamp: "2027-01-01T11:59:59.000Z", dtmf: { digits, timed_out: digits === "" } };
@@ -98,7 +98,7 @@ export async function pressVonage(url: string, digits = "5", now = Date.now()): 
   return source.read({ ...signed, url }, now);
 }
 
-/** developer.vonage.com/en/api/voice; every call is answered by somebody who presses a key when asked to. */
+/** developer.vonage.com/en/api/voice; every call is answered, and a key is pressed when requested. */
 export const vonageVoiceCarrier: CarrierScript = {
   name: "vonage-voice",
   async take({ method, url, headers, body }, index) {

@@ -4,7 +4,10 @@ import { type CarrierScript, json, type SeenRequest } from "./server.js";
 const problem = (status: number, code: string, title: string, detail: string) =>
   json(status, { type: `https://developer.vonage.com/api-errors/messages#${code}`, title, detail, instance: "bf0ca0bf927b3b52e3cb03217e1a1ddf" });
 
-/** The Messages API; `authenticated` looks at the authorization header. developer.vonage.com/en/api/messages, developer.vonage.com/en/api-errors/messages. */
+/**
+ * The Messages API; `authenticated` checks the authorization header. developer.vonage.com/en/api/messages,
+ * developer.vonage.com/en/api-errors/messages.
+ */
 export function vonageScript(authenticated: (request: SeenRequest) => boolean): Omit<CarrierScript, "sender"> {
   return {
     name: "vonage",

@@ -16,7 +16,7 @@ interface Template {
   readonly components?: readonly { readonly type?: unknown; readonly sub_type?: unknown; readonly index?: unknown; readonly parameters?: unknown }[];
 }
 
-/** The code of an authentication template, whose text and button both need it; or what is wrong with it. */
+/** The code of an authentication template, which must be in both text and button; or the error of the template. */
 function codeIn({ name, language, components = [] }: Template): { readonly code: string } | { readonly number: number; readonly words: string } {
   if (name !== "otp" || (language?.code !== "en_US" && language?.code !== "fr"))
     return { number: 132001, words: "Template name does not exist in the translation" };
@@ -59,7 +59,10 @@ export const whatsappCarrier: CarrierScript = {
 
 export const twilioWhatsappOptions = { ...twilioOptions, contentSid: { fr: `HX${"f".repeat(32)}`, default: `HX${"0".repeat(32)}` } };
 
-/** The same resource as for SMS, with content instead of a text: twilio.com/docs/content/send-templates-created-with-the-content-template-builder. */
+/**
+ * The same resource as for SMS, with content instead of a text:
+ * twilio.com/docs/content/send-templates-created-with-the-content-template-builder.
+ */
 export const twilioWhatsappCarrier: CarrierScript = {
   ...twilioCarrier,
   name: "twilio-whatsapp",

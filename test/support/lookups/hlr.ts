@@ -2,7 +2,10 @@ import { httpLookup } from "../../../adapters/lookup/http.js";
 import { json } from "../carriers/server.js";
 import type { LookupScript } from "./server.js";
 
-/** An HLR lookup as they are, after hlr-lookups.com ("HLR Lookup API Docs", hlr-lookups.com/en/api-docs): JSON in, MCC and MNC in one word, the networks by name. */
+/**
+ * A typical HLR lookup, modelled on hlr-lookups.com ("HLR Lookup API Docs", hlr-lookups.com/en/api-docs): requests in
+ * JSON, MCC and MNC in one word, networks by name.
+ */
 export const hlrScript: LookupScript = {
   name: "http",
   answer({ method, url, headers, body }, { number, carrier = null, type = null, mcc, mnc, ported }) {

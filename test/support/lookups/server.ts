@@ -3,32 +3,32 @@ import type { AddressInfo } from "node:net";
 import type { LookupProvider } from "../../../src/ports/lookup-provider.js";
 import type { Reply, SeenRequest } from "../carriers/server.js";
 
-/** One lookup API after its documentation. */
+/** One lookup API, according to its documentation. */
 export interface LookupScript {
   readonly name: string;
-  /** The documented answer about the number that the request names; or the documented error for a request that the provider would turn down. */
+  /** The documented response for the requested number, or the documented error for a request that would be rejected. */
   answer(request: SeenRequest, about: LookupLine): Reply;
-  /** Documented answers: too many requests, a fault of the provider's, wrong credentials. */
+  /** Documented responses: too many requests, an error of the provider, wrong credentials. */
   readonly throttled: Reply;
   readonly failure: Reply;
   readonly forbidden: Reply;
-  /** What it answers where it has nothing on the number, or may not tell. */
+  /** Responses if it has no data on the number, or may not return it. */
   readonly unknown: Readonly<Record<string, Reply>>;
   provider(baseUrl: string, more?: object): LookupProvider;
 }
 
-/** What the provider has on a number, in its own words. `number`: the one it answers about. */
+/** The provider's data on a number, in its own terms. `number`: the number in the response. */
 export interface LookupLine {
   readonly number?: string;
   readonly type?: string | null;
   readonly carrier?: string | null;
   readonly mcc?: string | null;
   readonly mnc?: string | null;
-  /** Whether it was moved to this network, where the provider knows. */
+  /** Whether it was ported to this network, if the provider knows. */
   readonly ported?: boolean | undefined;
 }
 
-/** How a running provider answers instead. */
+/** What a running provider does instead of responding normally. */
 export type LookupMood = "hangs" | "stalls" | "cut" | "breaks off" | "endless" | Reply;
 
 export interface RunningLookup {

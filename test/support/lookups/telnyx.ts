@@ -6,7 +6,10 @@ export const telnyxLookupOptions = { apiKey: "KEY-telnyx" };
 
 const problem = (status: number, code: string, title: string, detail: string) => json(status, { errors: [{ code, title, detail }] });
 
-/** developers.telnyx.com/api-reference/number-lookup/lookup-phone-number-data, developers.telnyx.com/docs/identity/number-lookup (Canadian numbers). */
+/**
+ * developers.telnyx.com/api-reference/number-lookup/lookup-phone-number-data,
+ * developers.telnyx.com/docs/identity/number-lookup (Canadian numbers).
+ */
 export const telnyxLookupScript: LookupScript = {
   name: "telnyx",
   answer({ method, url, headers }, { number, carrier = "", type = "unknown", mcc = "", mnc = "", ported }) {

@@ -12,7 +12,7 @@ export const vonageLookupOptions = {
 const problem = (status: number, title: string, detail: string) =>
   json(status, { type: `https://developer.vonage.com/api-errors#${title.toLowerCase()}`, title, detail, instance: "bf0ca0bf927b3b52e3cb03217e1a1ddf" });
 
-/** Whether a token is the application's own: RS256, its id, and not over. */
+/** Whether a token is the application's: RS256, its id, and not expired. */
 function isOwn(token: string): boolean {
   const [head = "", claims = "", signature = ""] = token.split(".");
   const { application_id, exp } = JSON.parse(Buffer.from(claims, "base64url").toString()) as { application_id?: string; exp?: number };
@@ -22,7 +22,7 @@ function isOwn(token: string): boolean {
 
 const ok = { code: "OK", message: "Success" };
 
-/** All insights of an answer, the same status in both carriers'. */
+/** All insights of a response, with the same status for both carriers. */
 export const vonageInsights = (number: string, original: unknown, current: unknown) =>
   json(200, {
     request_id: "aaaaaaaa-bbbb-cccc-dddd-0123456789ab",
