@@ -1,4 +1,5 @@
-/** The core of the suite under each Node from 20 on but the one that runs here, which `npm test` tries: `npm run test:nodes`, or `npm run test:nodes -- 22 26`. */
+// Runs the core of the suite under each Node from 20 on, except the current one, which `npm test` covers:
+// `npm run test:nodes`, or `npm run test:nodes -- 22 26`.
 import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdir, readFile } from "node:fs/promises";
@@ -7,7 +8,10 @@ import { text } from "node:stream/consumers";
 import { root } from "./package/built.js";
 import { missing, nodeOf } from "./package/programs.js";
 
-/** What needs no other program: the specification's rows, the rules, races and faults, the memory store, SQLite, and the wire over each framework at its simplest, but for Next.js. */
+/**
+ * Tests that need no other program: the specification, the rules, races and errors, the memory store, SQLite, and the
+ * wire over each framework in its simplest form, except Next.js.
+ */
 const core = [
   "test/spec",
   "test/domain",
@@ -22,7 +26,7 @@ const core = [
   "--exclude=test/domain/lists-large.test.ts",
 ];
 
-/** The figures of vitest's JSON report that are told. */
+/** The figures of vitest's JSON report that are printed. */
 interface Report {
   readonly testResults: readonly unknown[];
   readonly numPassedTests: number;
@@ -35,7 +39,7 @@ const asked = process.argv.slice(2);
 const versions = asked.length > 0 ? asked : ["20", "22", "24", "26"].filter((version) => version !== own);
 const rows: string[] = [];
 
-/** Runs the core under one Node, and says how it went. Tells all that vitest said when it fails. */
+/** Runs the core under one Node, and adds a row with the result. Prints all output of vitest if it fails. */
 async function runUnder(version: string): Promise<void> {
   const node = await nodeOf(version);
   if (node === undefined) return void rows.push(`Node ${version}: ${missing(`node@${version}`)}`);

@@ -1,10 +1,11 @@
-/** What `.ci/run` ends with: a row for each tier and each other Node, and their totals, from the reports in `test-results`. Fails if a tier has no tests, or if a test failed or was skipped. */
+// The last step of `.ci/run`: prints a row for each tier and each other Node, from the reports in `test-results`, and
+// the totals. Fails if a tier has no tests, or if a test failed or was skipped.
 import { readdirSync, readFileSync } from "node:fs";
 import { join, relative } from "node:path";
 import { root } from "./package/built.js";
 import { tierOf, tiers } from "./tiers.js";
 
-/** What is read of vitest's JSON reports. */
+/** The part of vitest's JSON reports that is read. */
 interface Report {
   readonly testResults: readonly {
     readonly name: string;
@@ -14,7 +15,7 @@ interface Report {
   }[];
 }
 
-/** Its tests of a replica set with test commands and of `explain` are skipped on a MongoDB server that lacks these. */
+/** Tests in this file are skipped on a MongoDB server that lacks a replica set with test commands, or `explain`. */
 const maySkip = "test/store/mongo.test.ts";
 
 const folder = join(root, "test-results");
@@ -29,7 +30,7 @@ for (const report of readdirSync(folder).filter((file) => file.endsWith(".json")
     rows[place] ??= { files: 0, passed: 0, failed: 0, skipped: 0 };
     const row = rows[place];
     row.files += 1;
-    // One that cannot be loaded has no tests to fail.
+    // A file that cannot be loaded has no failed tests.
     if (status === "failed" && assertionResults.every((test) => test.status !== "failed")) faults.push(`${place}: ${file} failed: ${message}`);
     for (const test of assertionResults) {
       const outcome = test.status === "passed" || test.status === "failed" ? test.status : "skipped";

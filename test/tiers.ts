@@ -1,29 +1,29 @@
 import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
-/** Which tests run together: `npm test` is `unit`, `npm run test:contract` and so on are the others, `npm run test:all` is all of them. */
+/** Tests that run together: `npm test` runs `unit`, `npm run test:contract` and so on the others, `test:all` all. */
 export const tiers = ["unit", "contract", "package", "hostile"] as const;
 export type Tier = (typeof tiers)[number];
 
 const root = import.meta.dirname;
 
-/** Faults, crashes, thousands of racers and entries, days of simulated traffic. */
+/** Errors, crashes, thousands of concurrent calls and entries, days of simulated traffic. */
 const hostile =
   /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|testing\/simulate-channels|privacy\/hostile|customers\/hostile|domain\/lists-large)/;
 
 /** Stores that write to a disk. */
 const onDisk = /^store\/sqlite/;
 
-/** The build and what is made of it, the command, the pages. */
+/** The build and everything based on it, the command, the pages. */
 const packaged = /^(package|docs|examples|cli|otp-input|client)\//;
 
-/** What a unit test does not use, nor the helpers it imports: processes, sockets, servers, clients of servers, the build. */
+/** Modules that unit tests and their helpers do not use: processes, sockets, servers and their clients, the build. */
 const outside =
   /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|@upstash|@valkey|express|better-auth|fastify|ioredis|libsql|mongodb|next|pg$|phoneproof|playwright|postgres$|redis)/;
 
 const imported = /(?:\bfrom\s+|\bimport\s+|\bimport\()\s*"([^"]+)"/g;
 
-/** Those that take more than half a minute, the longest first. */
+/** Test files that take more than half a minute, the longest first. */
 const longest: readonly string[] = [
   "examples/signup.test.ts",
   "docs/next.test.ts",
@@ -75,13 +75,13 @@ const longest: readonly string[] = [
   "store/processes-postgres.test.ts",
 ];
 
-/** Where a file stands among those that are to start first. */
+/** The position of a file among those that start first. */
 export function placeOf(file: string): number {
   const place = longest.indexOf(relative(root, file));
   return place < 0 ? longest.length : place;
 }
 
-/** Test files by their tier, each in one. */
+/** The test files of a tier. Each file belongs to one. */
 export function testsOf(tier: Tier): string[] {
   return readdirSync(root, { recursive: true, encoding: "utf8" })
     .filter((file) => file.endsWith(".test.ts") && !file.includes("node_modules") && tierOf(file) === tier)
@@ -95,7 +95,7 @@ export function tierOf(file: string): Tier {
   return packaged.test(file) ? "package" : "contract";
 }
 
-/** Whether a file and the helpers that it imports use nothing but sources. */
+/** Whether a file and the helpers that it imports use only sources. */
 function staysInside(file: string, seen = new Set<string>()): boolean {
   if (seen.has(file) || relative(root, file).startsWith("..")) return true;
   seen.add(file);
