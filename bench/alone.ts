@@ -1,4 +1,4 @@
-/** Child process of `runAlone`: the file and the name of the function are its arguments. */
+/** Child process of `runAlone`. Arguments: the file and the name of the function. */
 import { answerCalls } from "./processes.js";
 
 const [, , file = "", name = ""] = process.argv;

@@ -1,4 +1,4 @@
-/** Child process with one app. Its arguments: the framework, who is in it, the URL of the store, the port that takes the codes. */
+// Child process with one app. Arguments: the framework, the kind of backend, the URL of the store, the port for codes.
 import { connect } from "node:net";
 import { type Backend, type FrameworkName, frameworks } from "./apps.js";
 import { bareOnRedis } from "./bare.js";
@@ -7,7 +7,10 @@ import { handmadeOnMongo, handmadeOnPostgres, handmadeOnRedis, handmadeOnSqlite,
 import { answerCalls } from "./processes.js";
 import { benchVerifier, openStore } from "./service.js";
 
-/** Who is in an app: the verifier; the service made by hand, and once more with as few round trips as it can do with; routes with the phone check and one script; better-auth's plugin. */
+/**
+ * The backend of an app: the verifier; the hand-written service, and a version of it with as few round trips as
+ * possible; routes with only the phone check and one script; better-auth's plugin.
+ */
 export type Kind = "ours" | "handmade" | "lean" | "bare" | "better-auth";
 
 const [, , framework, kind, url = "", codesPort] = process.argv as [string, string, FrameworkName, Kind, string, string];
@@ -15,7 +18,7 @@ const { routes, mounted } = frameworks[framework];
 
 const isPostgres = url.startsWith("postgres:");
 
-/** Codes go out in batches, as text: in every app the same little work. */
+/** Codes are sent in batches, as text: the same small amount of work in every app. */
 const codes = connect(Number(codesPort), "127.0.0.1");
 let batch = "";
 function deliver(number: string, code: string): void {
@@ -38,9 +41,9 @@ const backends: Record<Exclude<Kind, "ours">, () => Promise<Backend>> = {
 };
 
 answerCalls({
-  /** Answers the port. */
+  /** Returns the port. */
   start: async () => (kind === "ours" ? mounted(benchVerifier((await openStore(url)).store, deliver)) : routes(await backends[kind]())),
-  /** Microseconds of CPU that this process has had. */
+  /** Microseconds of CPU time that this process has used. */
   cpu() {
     const { user, system } = process.cpuUsage();
     return user + system;

@@ -6,13 +6,13 @@ import type { Verifier } from "phoneproof";
 import { expressHandlers } from "phoneproof/express";
 import { fastifyPlugin } from "phoneproof/fastify";
 
-/** What routes made by hand do with a body. */
+/** The hand-written handlers of the two routes. */
 export interface Backend {
   create(body: unknown): unknown;
   check(body: unknown): unknown;
 }
 
-/** A framework with two JSON routes of a backend in it, or with the verifier mounted. Answers the port. */
+/** A framework with two JSON routes of a backend, or with the verifier mounted. Both methods return the port. */
 export interface Framework {
   routes(backend: Backend): Promise<number>;
   mounted(verifier: Verifier): Promise<number>;

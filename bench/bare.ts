@@ -5,7 +5,7 @@ import { created, type Deliver, validNumber } from "./handmade.js";
 const id = "0f9b7c1e-52a6-4d0b-9a38-6f1d2c3b4a59";
 const onlyCode = "123456";
 
-/** The least that create can do: one script that counts the send in two windows and writes the code. */
+/** The minimum for create: one script that counts the send in two windows and writes the code. */
 const createScript = `
 if redis.call("ZCOUNT", KEYS[2], ARGV[3], "+inf") >= 5 or redis.call("ZCOUNT", KEYS[3], ARGV[3], "+inf") >= 1e6 then return "-" end
 redis.call("ZADD", KEYS[2], ARGV[4], ARGV[5])
@@ -15,13 +15,16 @@ redis.call("PEXPIRE", KEYS[3], ARGV[2])
 redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
 return "+"`;
 
-/** The least that check can do: one script that reads the code and writes the verdict. */
+/** The minimum for check: one script that reads the code and writes the result. */
 const checkScript = `
 local stored = redis.call("GET", KEYS[1])
 redis.call("SET", KEYS[1], ARGV[1], "PX", ARGV[2])
 return stored and "+" or "-"`;
 
-/** Routes that look at the number and run one script each, on the client that the store has: what HTTP, the phone check and one round trip cost. Any `123456` is right. */
+/**
+ * Routes that check the number and run one script each, with the client of the store: the cost of HTTP, the phone check
+ * and one round trip. The code is always `123456`.
+ */
 export async function bareOnRedis(url: string, deliver: Deliver): Promise<Backend> {
   const client = await createClient({ url }).connect();
   const [createSha, checkSha] = await Promise.all([client.scriptLoad(createScript), client.scriptLoad(checkScript)]);

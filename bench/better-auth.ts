@@ -8,7 +8,10 @@ import type { Backend } from "./apps.js";
 import { created, type Deliver, validNumber } from "./handmade.js";
 import { postgresConnections } from "./service.js";
 
-/** better-auth's plugin `phone-number` behind routes of one's own, its codes in Redis as its secondary storage. A right code is consumed: no user, no session, so that its database stays empty. */
+/**
+ * better-auth's plugin `phone-number` behind our routes, with codes in Redis as its secondary storage. A right code is
+ * consumed without a user or a session, so that its database stays empty.
+ */
 export async function betterAuthOnRedis(url: string, deliver: Deliver): Promise<Backend> {
   const redis = await createClient({ url }).connect();
   const auth = betterAuth({
@@ -35,7 +38,7 @@ export async function betterAuthOnRedis(url: string, deliver: Deliver): Promise<
   return backendOf(auth);
 }
 
-/** The same with its codes in PostgreSQL, in the tables that its own migrations make. */
+/** The same with codes in PostgreSQL, in the tables of its own migrations. */
 export async function betterAuthOnPostgres(url: string, deliver: Deliver): Promise<Backend> {
   const options = {
     secret: "a secret of the bench, long enough to be one",

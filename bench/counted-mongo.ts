@@ -8,7 +8,7 @@ import { visitors } from "./traffic.js";
 
 const people = 200;
 
-/** Commands of the driver for each request, where there is a server. */
+/** Commands of the driver for each request, if there is a server. */
 export async function countedInMongo(): Promise<Row[]> {
   const server = await mongoServer("the bench's part counted, for MongoDB");
   if (server === undefined) return [{ figure: "commands to MongoDB", measured: "SKIPPED: no server" }];

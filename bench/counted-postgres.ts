@@ -8,7 +8,7 @@ import { visitors } from "./traffic.js";
 
 const people = 200;
 
-/** Statements of commits, and bytes, for each request, where there is a server. */
+/** Statements of commits, and bytes, for each request, if there is a server. */
 export async function countedInPostgres(): Promise<Row[]> {
   const server = await postgresServer("the bench's part counted, for PostgreSQL");
   if (server === undefined) return [{ figure: "statements to PostgreSQL", measured: "SKIPPED: no server" }];
@@ -18,7 +18,7 @@ export async function countedInPostgres(): Promise<Row[]> {
   let statements = 0;
   const store = postgresStore({
     async query(text, values) {
-      // No request waits for statistics: they are written together, in the background.
+      // Not counted: background work that no request waits for.
       if (!text.includes(".tally(") && !text.includes(".lease(") && !text.includes(".sweep(")) statements++;
       return (await pool.query(text, values)).rows;
     },

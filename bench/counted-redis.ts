@@ -9,12 +9,12 @@ import { atMost, number, type Row } from "./report.js";
 import { benchVerifier, countedAt, customer_uuid, eightDays, expect, fewVisits, visit, writePast } from "./service.js";
 import { type Fields, visitors, wrongCode } from "./traffic.js";
 
-/** People of whom each figure is the mean. */
+/** The number of people over which each figure is averaged. */
 const people = 200;
 const pending = 5_000;
 const day = 86_400_000;
 
-/** What is counted in Redis and on the way there. */
+/** Figures counted in Redis and on the connection to it. */
 export async function countedInRedis(): Promise<Row[]> {
   if (!redisIsInstalled("the bench's part counted"))
     return [{ figure: "redis-server is missing", measured: "SKIPPED; get it with: apt-get install redis-server" }];
@@ -33,19 +33,22 @@ export async function countedInRedis(): Promise<Row[]> {
 interface Place {
   readonly run: RunScript;
   readonly client: { scanIterator(options: { COUNT: number }): AsyncIterable<string[]>; pTTL(key: string): Promise<number> };
-  /** Runs a command by a connection of its own. */
+  /** Runs a command on a separate connection. */
   readonly cli: (...args: string[]) => Promise<string>;
   readonly clock: ReturnType<typeof fixedClock>;
   readonly next: ReturnType<typeof visitors>;
 }
 
-/** A process: a verifier, and the codes that it sent, by number. */
+/** Simulates a process: a verifier, and the codes that it sent, by number. */
 function startProcess({ run, clock }: Place, policy = {}): { readonly verifier: Verifier; readonly codes: Map<string, string> } {
   const codes = new Map<string, string>();
   return { verifier: benchVerifier(redisStore({ client: run }), (phone, code) => codes.set(phone, code), { clock, policy }), codes };
 }
 
-/** A script that starts after another's answer makes one round trip more than that one; scripts side by side make one. What is done in the background after the answer does not count. */
+/**
+ * A script that starts after another's response adds a round trip; scripts in parallel count as one. Background work
+ * after the response is not counted.
+ */
 async function roundTrips(place: Place): Promise<Row[]> {
   const operation = new AsyncLocalStorage<{ scripts: number; trips: number }>();
   const run: RunScript = async (script, keys, args) => {
@@ -64,7 +67,7 @@ async function roundTrips(place: Place): Promise<Row[]> {
   const paid = startProcess(counting, { limits: { spend: [{ amount: 1e6, per: "day" }] } });
 
   const rows: Row[] = [];
-  /** Makes requests until one is answered `status`, which is looked at. */
+  /** Makes requests until one returns `status`, and counts that one. */
   async function count(
     figure: string,
     most: number | undefined,
@@ -85,7 +88,7 @@ async function roundTrips(place: Place): Promise<Row[]> {
     }
   }
   const create = async (process = own, fields: Fields = next().fields) => process.verifier.createAuthentication({ customer_uuid, ...fields });
-  /** A request about an authentication that was made before. */
+  /** Counts a request for an authentication that was created before. */
   async function after(
     figure: string,
     most: number,
@@ -133,7 +136,7 @@ async function roundTrips(place: Place): Promise<Row[]> {
     ["another process", 2, other],
   ] as const) {
     await pass(clock, 61);
-    // It knows the country's state, as after any create there in the last minutes.
+    // The process has the country's state, as after any create there in the last minutes.
     await create(process, { ...next().fields, phone_number: `${one.phone_number.slice(0, -4)}0000` });
     await count(`start by number again, ${where}`, most, "pending", () => start(process, one));
   }
@@ -148,7 +151,7 @@ async function roundTrips(place: Place): Promise<Row[]> {
   return rows;
 }
 
-/** Lets time go by, in steps in which what is done in the background gets its answers. */
+/** Advances time in steps, in which background work gets its responses. */
 async function pass(clock: Place["clock"], seconds: number): Promise<void> {
   for (let step = 0; step < 10 * seconds; step++) {
     clock.advance(100);
@@ -156,7 +159,7 @@ async function pass(clock: Place["clock"], seconds: number): Promise<void> {
   }
 }
 
-/** Commands and bytes for each request, twenty of which come in a second; what is done in the background is among them. */
+/** Commands and bytes for each request, at twenty requests per second, including background work. */
 async function perRequest(place: Place): Promise<Row[]> {
   const { cli, clock, next } = place;
   const [own, other] = [startProcess(place), startProcess(place)];
@@ -183,7 +186,7 @@ async function perRequest(place: Place): Promise<Row[]> {
       measured: number(bytes / people),
     });
   };
-  /** Checks of what was created before, by one process or another. */
+  /** Checks authentications that were created before, in the same or in another process. */
   const checks = async (figure: string, mostCommands: number | undefined, { verifier }: typeof own, status: "valid" | "invalid") => {
     const made: { readonly customer_uuid: string; readonly authentication_uuid: string; readonly check_code: string }[] = [];
     for (let index = 0; index < people; index++) {
@@ -196,7 +199,7 @@ async function perRequest(place: Place): Promise<Row[]> {
     await wait(100);
     await count(figure, mostCommands, async (index) => expect((await verifier.check(made[index] as (typeof made)[number])).status, status));
   };
-  // Both have run for a while: they have seen each country and network.
+  // Both processes have run for a while and have seen each country and network.
   for (let index = 0; index < 384; index++) await visit(index < 192 ? own : other, next());
   await pass(clock, 4);
   await count("create", 18, async () => expect((await own.verifier.createAuthentication({ customer_uuid, ...next().fields })).status, "pending"));
@@ -207,11 +210,11 @@ async function perRequest(place: Place): Promise<Row[]> {
   return rows;
 }
 
-/** Keys that whole visits leave, and when they end. */
+/** The keys that whole visits leave, and when they expire. */
 async function keysLeft(place: Place): Promise<Row[]> {
   const { client, next } = place;
   const process = startProcess(place);
-  /** Milliseconds until each key ends; below 0: it has no end. */
+  /** Milliseconds until each key expires; below 0: never. */
   const allKeys = async () => {
     const ends = new Map<string, number>();
     for await (const keys of client.scanIterator({ COUNT: 1_000 })) await Promise.all(keys.map(async (key) => ends.set(key, await client.pTTL(key))));
@@ -235,7 +238,7 @@ async function keysLeft(place: Place): Promise<Row[]> {
   ];
 }
 
-/** Bytes of Redis's memory for each of many creates, in a Redis in which few ranges and addresses are counted yet: each brings its own. */
+/** Bytes of memory per create, in a Redis that counts few ranges and addresses yet: each create adds its own. */
 async function bytesPending(place: Place, url: string): Promise<Row[]> {
   const { cli, clock, next } = place;
   await cli("FLUSHALL");
@@ -256,7 +259,7 @@ async function bytesPending(place: Place, url: string): Promise<Row[]> {
   return [{ figure, measured: number(Math.round(bytes)), target: "gate 1,500, goal ≤ 1,250", reached: bytes <= 1_500 }];
 }
 
-/** What the connections' buffers take is not the store's. */
+/** The memory in use, without the buffers of connections. */
 async function usedMemory(cli: Place["cli"]): Promise<number> {
   const info = await cli("INFO", "memory");
   const [all, clients] = ["used_memory", "mem_clients_normal"].map((name) => Number(new RegExp(`^${name}:(\\d+)`, "m").exec(info)?.[1])) as [number, number];

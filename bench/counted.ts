@@ -4,7 +4,7 @@ import { countedInRedis } from "./counted-redis.js";
 import { loadRows, packageRows } from "./imports.js";
 import type { Part } from "./report.js";
 
-/** What does not vary from run to run, so that it can be held to: the bench fails where one of these is not reached. */
+/** Figures that do not vary between runs: the bench fails if the target of one is not reached. */
 export const countedPart: Part = {
   name: "counted",
   title: `Counted, and so the same on every machine; default options, ip and device given, a store with 8 days of history

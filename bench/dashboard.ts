@@ -11,7 +11,9 @@ import { nodeHandler } from "phoneproof/node";
 import { launchChromium } from "../test/support/chromium.js";
 
 /*
- * Draws the dashboard's panels as a picture: a verifier under traffic, scraped by a Prometheus (`apt-get install prometheus`) for a minute or two, each panel's queries asked of it as Grafana would, the series drawn by chart.js in Chromium.
+ * Draws the dashboard's panels as a picture. A verifier under traffic is scraped by Prometheus (`apt-get install
+ * prometheus`) for a minute or two, each panel's queries are sent as by Grafana, and chart.js draws the series in
+ * Chromium.
  *
  *     npm run build && npx tsx bench/dashboard.ts dashboard.png
  */
@@ -32,7 +34,7 @@ interface Series {
   readonly values: readonly (readonly [time: number, value: string])[];
 }
 
-/** A store that can be taken away for a while. */
+/** A store that can be made to fail for a while. */
 const store = memoryStore();
 const commit = store.commit.bind(store);
 const codes = new Map<string, string>();
@@ -57,10 +59,10 @@ const verifier = createVerifier({
   logger: { info() {}, warn() {}, error() {} },
 });
 
-/** Where the numbers of each country begin, and how many digits follow, of which each visit draws its own. */
+/** The prefix of each country's numbers, and how many random digits follow. */
 const ranges = [
   ["+336", 8],
-  // One range alone: somebody pumps.
+  // A single range: SMS pumping.
   ["+3361234", 4],
   ["+447911", 6],
   ["+491511", 7],

@@ -11,7 +11,7 @@ const warmUp = 4;
 const flowsPerRound = 3_000;
 const pending = 5_000;
 
-/** What the library costs by itself. */
+/** The cost of the library alone. */
 export const directPart: Part = {
   name: "direct",
   title: "Direct calls, one after another, memory store, all fields; by hand: maps with a timer for each entry",
@@ -26,13 +26,13 @@ export const directPart: Part = {
   },
 };
 
-/** Microseconds of a flow, by rounds. */
+/** Microseconds per flow, in each round. */
 interface Cpu {
   readonly ours: readonly number[];
   readonly byHand: readonly number[];
 }
 
-/** Run in a process of its own. */
+/** Runs in a separate process. */
 export async function measureCpu(): Promise<Cpu> {
   const codes = new Map<string, string>();
   const keep = (phone: string, code: string) => codes.set(phone, code);
@@ -65,7 +65,7 @@ export async function measureCpu(): Promise<Cpu> {
   return { ours: ours.slice(warmUp), byHand: byHand.slice(warmUp) };
 }
 
-/** Run in a process of its own. */
+/** Runs in a separate process. */
 export async function measurePending(): Promise<number> {
   const codes = new Map<string, string>();
   const verifier = benchVerifier(memoryStore(), (phone, code) => codes.set(phone, code));
@@ -82,7 +82,7 @@ export async function measurePending(): Promise<number> {
   return bytes;
 }
 
-/** Array buffers are among the external bytes. */
+/** The bytes in use. External bytes include array buffers. */
 function heap(): number {
   for (let turn = 0; turn < 3; turn++) (globalThis as { gc?: () => void }).gc?.();
   const { heapUsed, external } = process.memoryUsage();

@@ -1,6 +1,7 @@
 /**
- * The service as a good engineer writes it by hand: the number is looked at, codes are stored as digests under a secret, a number and an address have a cap each, attempts are
- * counted before they are judged, and of two right codes one wins. No anti-spam rules, retries, idempotency, receipts, callbacks or statistics.
+ * The service as a good engineer would write it by hand: numbers are validated, codes are stored as keyed digests,
+ * number and address each have a cap, attempts are counted before they are checked, and of two right codes one wins.
+ * It has no anti-spam rules, retries, idempotency, receipts, callbacks or statistics.
  */
 import { createHmac, randomInt, randomUUID, timingSafeEqual } from "node:crypto";
 import { Redis } from "ioredis";
@@ -17,12 +18,12 @@ const lifetime = 600;
 const numberCap = { limit: 5, window: 600 };
 const addressCap = { limit: 20, window: 3600 };
 const deviceCap = { limit: 5, window: 3600 };
-/** Of the whole service; only where a store has transactions for it. */
+/** The cap of the whole service; only in stores with transactions for it. */
 const serviceCap = { limit: 10_000_000, window: 86_400 };
 const attempts = 5;
 const secret = "a secret of the bench, long enough to be one";
 
-/** Gets each code. */
+/** Receives each code. */
 export type Deliver = (number: string, code: string) => void;
 
 interface Create {
@@ -35,7 +36,7 @@ interface Check {
   readonly check_code: string;
 }
 
-/** A number as it must be, or `undefined`. */
+/** The number in E.164 form if it is valid, else `undefined`. */
 export function validNumber(number: unknown): string | undefined {
   const parsed = typeof number === "string" ? parsePhoneNumberFromString(number) : undefined;
   return parsed?.isValid() ? parsed.number : undefined;
@@ -57,7 +58,7 @@ const isRight = ({ authentication_uuid: id, check_code: code }: Check, digest: s
 const refused = { code: "invalid_phone_number" };
 const limited = { status: "rate_limited" };
 
-/** Three round trips each, by ioredis: a cap is a pipeline of two commands, and what is refused by one counts for none that follows. */
+/** Three round trips each, with ioredis: a cap is a pipeline of two commands, and a rejection skips later caps. */
 export async function handmadeOnRedis(url: string, deliver: Deliver): Promise<Backend> {
   const redis = new Redis(url);
   const count = async (name: string, window: number): Promise<number> => {
@@ -90,7 +91,10 @@ export async function handmadeOnRedis(url: string, deliver: Deliver): Promise<Ba
   };
 }
 
-/** The same in two round trips each, by the client that ours has: what need not wait for another goes with it, and with what other requests send in that turn of the event loop. */
+/**
+ * The same in two round trips each, with the client that ours uses: independent commands are sent together, and with
+ * those of other requests in the same turn of the event loop.
+ */
 export async function leanOnRedis(url: string, deliver: Deliver): Promise<Backend> {
   const redis = await createClient({ url }).connect();
   return {
@@ -166,7 +170,7 @@ export async function handmadeOnMongo(url: string, deliver: Deliver): Promise<Ba
   };
 }
 
-/** A transaction each, with three caps, as safe as ours: a log that is written ahead, and synced at each commit. */
+/** One transaction each, with three caps, as safe as ours: a write-ahead log that is synced at each commit. */
 export function handmadeOnSqlite(file: string, deliver: Deliver): Backend {
   const db = openSqlite(file);
   db.exec(`PRAGMA busy_timeout = 5000; PRAGMA synchronous = FULL;
@@ -181,7 +185,7 @@ export function handmadeOnSqlite(file: string, deliver: Deliver): Backend {
     const at = Math.floor(Date.now() / 1000 / window);
     return (counting.get(`${name}:${at}`, (at + 1) * window * 1000) as { count: number }).count <= limit;
   };
-  /** One transaction, which is taken back where `work` answers nothing. */
+  /** One transaction, which is rolled back if `work` returns `undefined`. */
   const transaction = <T>(work: () => T | undefined): T | undefined => {
     db.exec("BEGIN IMMEDIATE");
     const result = work();
@@ -216,7 +220,7 @@ export function handmadeOnSqlite(file: string, deliver: Deliver): Backend {
   };
 }
 
-/** A create is a transaction of four statements: begin, three caps, the code, commit; a check is two. */
+/** A create is a transaction of four statements: begin, three caps, the code, commit. A check is two statements. */
 export async function handmadeOnPostgres(url: string, deliver: Deliver): Promise<Backend> {
   const pool = new Pool({ connectionString: url, max: postgresConnections });
   await pool.query(`create table if not exists handmade_codes (id uuid primary key, number text not null, digest text not null, tries integer not null default 0, ends timestamptz not null);

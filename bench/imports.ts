@@ -11,7 +11,7 @@ const root = fileURLToPath(new URL("..", import.meta.url));
 
 const adapters = ["memory", "redis", "mongo", "express", "fastify", "next", "fetch", "node", "senders/console", "testing"].map((name) => `phoneproof/${name}`);
 
-/** Import times in processes of their own. */
+/** Import times, measured in separate processes. */
 export const importsPart: Part = {
   name: "imports",
   title: "Time to import, each in a fresh process; medians of interleaved rounds",
@@ -42,10 +42,10 @@ export const importsPart: Part = {
   },
 };
 
-/** What a user has: the entry and a store. */
+/** What a user imports: the entry and a store. */
 const whole = ["phoneproof", "phoneproof/memory"];
 
-/** Files read by an import, as a user has it: dependencies included. */
+/** The files that a user's import reads, including dependencies. */
 export async function loadRows(): Promise<Row[]> {
   const hook = `export async function load(url, context, next) { process._rawDebug(url); return next(url, context); }`;
   const code = `import { createRequire, register } from "node:module";
@@ -57,7 +57,7 @@ export async function loadRows(): Promise<Row[]> {
   return [atMost(`files loaded by the ESM import of ${whole.join(" and ")}`, files.size, 60, "")];
 }
 
-/** The size of the production `node_modules`: what the lock file does not mark as for development or for peers. */
+/** The size of the production `node_modules`: packages that the lock file does not mark as development or peer. */
 export async function packageRows(): Promise<Row[]> {
   const lock = JSON.parse(await readFile(join(root, "package-lock.json"), "utf8")) as { packages: Record<string, Partial<Record<string, unknown>>> };
   const spared = ["dev", "devOptional", "optional", "peer", "link"];
@@ -73,7 +73,7 @@ export async function packageRows(): Promise<Row[]> {
   return [atMost("production node_modules: files", files, 2_122, ""), atMost("production node_modules: megabytes", bytes / 1e6, 24, "")];
 }
 
-/** Milliseconds from the start of the process until everything is there, less those of a process that loads nothing. */
+/** Milliseconds from the start of a process until everything is loaded, minus those of one that loads nothing. */
 async function measureAll(kind: "import" | "require", all: readonly (readonly string[])[]): Promise<Map<string, number>> {
   const times = new Map<string, number[]>();
   for (let round = 0; round < rounds; round++) {

@@ -1,4 +1,4 @@
-/** `npm run bench`, or `npm run bench -- counted redis` for some parts. Ends with 1 where a counted figure is above its gate. */
+// `npm run bench`, or `npm run bench -- counted redis` for some parts. Exits with 1 if a counted figure is too high.
 import { countedPart } from "./counted.js";
 import { directPart } from "./direct.js";
 import { importsPart } from "./imports.js";

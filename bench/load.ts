@@ -1,8 +1,10 @@
 /**
- * Child process that plays the people of one app: raw HTTP/1.1 over connections that stay open, each with one request under way at a time.
+ * Child process that simulates the people of one app: raw HTTP/1.1 over persistent connections, with one request at a
+ * time on each.
  *
- * It never sleeps while it measures. A server on the same machine pays for waking its client in its own write call: a fast server, whose client is never done, would
- * seldom pay, and a slower one always (measured: 12 µs a write against 40). And a timer of Node is up to a millisecond late, as long as an answer takes.
+ * It never sleeps while it measures. A server on the same machine pays for waking its client in its own write call: a
+ * fast server, whose client is always busy, would seldom pay, and a slower one always (measured: 12 µs against 40 µs
+ * per write). And a timer of Node is up to a millisecond late, which is as long as a response takes.
  */
 import { type AddressInfo, connect, createServer } from "node:net";
 import { checkPath, createPath } from "./apps.js";
@@ -11,17 +13,20 @@ import { latencyOf } from "./report.js";
 import { apiKey, customer_uuid, expect } from "./service.js";
 import { type Visitor, visitors, wrongCode } from "./traffic.js";
 
-/** Ports of the process that creates and of the one that checks; and which people. */
+/** The ports of the processes for create and check, and the party of people. */
 export interface Target {
   readonly create: number;
   readonly check: number;
   readonly party: number;
 }
 
-/** Clients that each send the next request when they have their answer; or people who come when they come, and type the code 0.2 to 2 s after its message. */
+/**
+ * A closed loop: clients that send the next request after each response. Or an open loop: people who arrive at random,
+ * and enter the code 0.2 to 2 s after its message.
+ */
 export type Loop = { readonly connections: number } | { readonly perSecond: number };
 
-/** In milliseconds; in an open loop from the moment when the request was due. */
+/** In milliseconds; in an open loop, from the time when the request was due. */
 export interface Latency {
   readonly p50: number;
   readonly p99: number;
@@ -29,7 +34,7 @@ export interface Latency {
 
 export interface Played {
   readonly flows: number;
-  /** Requests that the service could not handle in time, answered 503. */
+  /** Requests that the service could not handle in time: 503. */
   readonly failed: number;
   /** Milliseconds. */
   readonly took: number;
@@ -48,7 +53,7 @@ let target: Target;
 let nextVisitor: () => Visitor;
 
 answerCalls({
-  /** Answers the port that takes the codes. */
+  /** Returns the port that receives the codes. */
   async listen(): Promise<number> {
     const server = createServer((socket) => {
       let text = "";
@@ -69,7 +74,7 @@ answerCalls({
     target = at;
     nextVisitor = visitors(at.party);
   },
-  /** Begins no flow after `seconds`, and ends those that it began. */
+  /** Starts no flow after `seconds`, and completes those that were started. */
   async play({ loop, seconds }: { readonly loop: Loop; readonly seconds: number }): Promise<Played> {
     let playing = true;
     const stayAwake = () => void (playing && setImmediate(stayAwake));
@@ -83,7 +88,7 @@ answerCalls({
   },
 });
 
-/** What became of the requests so far. */
+/** The results of the requests so far. */
 interface Tally {
   readonly creates: number[];
   readonly checks: number[];
@@ -94,7 +99,7 @@ function playedSince(started: number, { creates, checks, failed }: Tally): Playe
   return { flows: creates.length, failed, took: performance.now() - started, create: latencyOf(creates), check: latencyOf(checks) };
 }
 
-/** Sends a request that was due at a time. Answers the authentication's id, or `undefined` where the service answered that it cannot now. */
+/** Sends a request that was due at this time. Returns the authentication's id, or `undefined` if the status is 503. */
 async function ask({ exchange }: Pick<Connection, "exchange">, tally: Tally, kind: "creates" | "checks", due: number, request: string, expected: string) {
   const { status, body } = await exchange(request);
   tally[kind].push(performance.now() - due);
@@ -104,7 +109,7 @@ async function ask({ exchange }: Pick<Connection, "exchange">, tally: Tally, kin
   }
   if (status !== 200) throw new Error(`answered ${status}: ${body}`);
   const answer = JSON.parse(body) as { readonly authentication_uuid: string; readonly status: string };
-  // Work that was refused must not be measured.
+  // Rejected requests must not be measured.
   expect(answer.status, expected);
   return answer.authentication_uuid;
 }
@@ -148,7 +153,7 @@ async function playOpen(perSecond: number, seconds: number): Promise<Played> {
   const arrivals: number[] = [];
   for (let at = started; at < started + 1000 * seconds; at += (-Math.log(1 - Math.random()) * 1000) / perSecond) arrivals.push(at);
 
-  // Pauses are one of ten lengths: what waits for one length is in the order in which it is due.
+  // There are ten lengths of pauses, so that the entries of each length are in the order in which they are due.
   const pauses: Due[][] = Array.from({ length: 10 }, () => []);
   const pause = (run: (due: number) => void) => {
     const length = Math.floor(10 * Math.random());
@@ -198,7 +203,7 @@ async function playOpen(perSecond: number, seconds: number): Promise<Played> {
   return playedSince(started, tally);
 }
 
-/** The code sent to a number, once it is there. */
+/** The code sent to a number, once it has arrived. */
 async function takeCode(number: string): Promise<string> {
   if (!codes.has(number)) await new Promise<void>((done) => waitingForCode.set(number, done));
   waitingForCode.delete(number);
@@ -263,7 +268,7 @@ interface Pool {
   close(): void;
 }
 
-/** Connections that an app gets at a time, as a proxy in front of it would allow: who finds none free waits, and that counts. */
+/** Concurrent connections to an app, as a proxy in front would allow: waiting for a free one counts as latency. */
 const mostConnections = 256;
 
 function poolOf(port: number): Pool {

@@ -1,4 +1,4 @@
-/** Child process that is another client of the same Redis: PINGs, one after another, until it is told to stop. */
+/** Child process that is another client of the same Redis: sends PINGs, one after another, until stopped. */
 import { connect, type Socket } from "node:net";
 import { setTimeout as wait } from "node:timers/promises";
 import type { Latency } from "./load.js";

@@ -1,4 +1,4 @@
-/** Delivery of callbacks under hostile and plain receivers, over sockets: `npx tsx bench/outbox.ts`. */
+/** Delivery of callbacks to hostile and normal receivers, over sockets: `npx tsx bench/outbox.ts`. */
 import { randomUUID } from "node:crypto";
 import { createSocket } from "node:dgram";
 import { promises as dns } from "node:dns";
@@ -13,7 +13,7 @@ import { atMost, machine, print, type Row } from "./report.js";
 
 interface Hook {
   readonly origin: string;
-  /** When each callback came, as `performance.now` tells. */
+  /** When each callback arrived, by `performance.now`. */
   readonly at: number[];
   connections: number;
 }
@@ -34,7 +34,7 @@ async function hook(answer: (response: ServerResponse) => void): Promise<Hook> {
   return one;
 }
 
-/** A verifier of two customers. */
+/** A verifier with two customers. */
 function verifier(hooks: readonly Hook[], options: Partial<VerifierOptions>, callbacks: VerifierOptions["callbacks"] = {}) {
   const made = createVerifier({
     store: memoryStore({ name: randomUUID() }),
@@ -62,7 +62,7 @@ async function until(holds: () => boolean): Promise<void> {
   while (!holds()) await new Promise((next) => setTimeout(next, 5));
 }
 
-/** Milliseconds until all callbacks that `make` causes have come to `one`. */
+/** Milliseconds until all callbacks that `make` causes have arrived at `one`. */
 async function lateness(one: Hook, count: number, make: () => Promise<unknown>): Promise<number> {
   const started = performance.now();
   await make();
@@ -128,7 +128,7 @@ async function twentyWorkers(): Promise<Row[]> {
   ];
 }
 
-/** A store's methods, as they can be spread. */
+/** A store's methods, bound so that they can be spread. */
 function bound(store: Store): Store {
   const { find, commit, members, tally, lease, get, put, delete: forget } = store;
   const to = <F extends (...input: never[]) => unknown>(method: F) => method.bind(store) as F;

@@ -9,7 +9,7 @@ import { type Field, type Play, playAll, rowsOf } from "./rounds.js";
 import { eightDays, fewVisits, writePast } from "./service.js";
 import { besideAMillion, bytesEach } from "./sqlite.js";
 
-/** Every measurement is made in two stores: one that people have been coming to for two hours, and one that they have been coming to for eight days. */
+/** Every measurement uses two stores: one with two hours of traffic, and one with eight days. */
 const pasts = { empty: fewVisits, "8 days of history": eightDays };
 
 type Place = keyof typeof pasts;
@@ -19,7 +19,7 @@ const both = ["ours", "handmade"] as const;
 const closed = (connections: number): Play => ({ name: `closed ${connections}`, loop: { connections }, seconds: 1.5, rounds: 3, contenders: both });
 const poisson = (perSecond: number): Play => ({ name: `Poisson ${perSecond}/s`, loop: { perSecond }, seconds: 3, rounds: 3, contenders: both, ping: true });
 
-/** Each part once for each past. */
+/** Every part, once for each past. */
 export const overHttpParts: readonly Part[] = (Object.keys(pasts) as Place[]).flatMap((place) => [
   {
     name: "redis",
@@ -85,7 +85,7 @@ async function measureExpress(server: RedisServer): Promise<Row[]> {
   ];
 }
 
-/** Through a proxy that holds each chunk for 1 ms, each way. */
+/** Through a proxy that delays each chunk by 1 ms in each direction. */
 async function measureFar(server: RedisServer): Promise<Row[]> {
   const proxy = await startProxy(server.port);
   proxy.delay(1);
@@ -102,7 +102,7 @@ async function measureFar(server: RedisServer): Promise<Row[]> {
   }
 }
 
-/** Goals are those of a real mongod; what `MONGODB_URL` names, else what mongodb-memory-server starts. */
+/** The goals are for a real mongod: the one in `MONGODB_URL`, else one started by mongodb-memory-server. */
 async function measureMongo(place: Place): Promise<Row[]> {
   const server = await mongoServer("the bench's part mongo");
   if (server === undefined) return [{ figure: "no MongoDB server", measured: "SKIPPED" }];
@@ -142,7 +142,7 @@ async function measureMongo(place: Place): Promise<Row[]> {
   }
 }
 
-/** A file for each: the worker of ours writes while the other plays. */
+/** Each contender has its own file, as our worker writes while the other plays. */
 async function measureSqlite(place: Place): Promise<Row[]> {
   const { file, remove } = newFolder();
   try {
@@ -182,7 +182,7 @@ async function measurePostgres(place: Place): Promise<Row[]> {
   }
 }
 
-/** Measures in a Redis of its own. */
+/** Measures in a separate Redis. */
 async function inRedis(place: Place, measure: (server: RedisServer, place: Place) => Promise<Row[]>): Promise<Row[]> {
   if (!redisIsInstalled("the bench over HTTP")) return [{ figure: "redis-server is missing", measured: "SKIPPED; get it with: apt-get install redis-server" }];
   const server = await startRedis();

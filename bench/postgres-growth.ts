@@ -6,7 +6,7 @@ import { multiple } from "./rounds.js";
 import { benchVerifier, customer_uuid, expect, fewVisits, writePast } from "./service.js";
 import { visitors } from "./traffic.js";
 
-/** What a create takes where many authentications are open. */
+/** The time of a create with many open authentications. */
 export const postgresGrowthPart: Part = {
   name: "postgres-growth",
   title: "PostgreSQL, a create beside a million open authentications of one customer, against a thousand; one after another, medians of five turns of 200",
@@ -38,7 +38,7 @@ async function measure(): Promise<Row[]> {
           expect((await verifier.createAuthentication({ customer_uuid, ...next().fields })).status, "pending");
           took.push(performance.now() - began);
         }
-        // The first turn makes plans and fills caches.
+        // The first turn prepares plans and fills caches.
         if (turn > 0) times[at]?.push(median(took));
       }
     const [few = [], many = []] = times;
@@ -56,7 +56,7 @@ async function measure(): Promise<Row[]> {
   }
 }
 
-/** Open authentications as creates leave them, each with two windows of its own. */
+/** Open authentications as after creates, each with two windows. */
 async function fill(pool: Pool, open: number): Promise<void> {
   const ends = "(extract(epoch from now()) / 60)::integer + 1440";
   await pool.query(`insert into phoneproof.record (customer, id, tokens, data, keep_until, ends)

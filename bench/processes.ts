@@ -9,13 +9,13 @@ interface Call {
 
 type Answer = { readonly id: number; readonly result: unknown } | { readonly id: number; readonly failed: string };
 
-/** A child process that answers calls. */
+/** A child process with callable methods. */
 export interface Child {
   call<R>(method: string, argument?: unknown): Promise<R>;
   stop(): Promise<void>;
 }
 
-/** Starts a file of this folder as a process of its own. `flags` are Node's. */
+/** Starts a file of this folder as a separate process. `flags` are Node's. */
 export function startChild(file: string, args: readonly string[] = [], flags: readonly string[] = []): Child {
   const child: ChildProcess = fork(fileURLToPath(new URL(file, import.meta.url)), args, {
     execArgv: [...process.execArgv, ...flags],
@@ -51,7 +51,7 @@ export function startChild(file: string, args: readonly string[] = [], flags: re
   };
 }
 
-/** Answers the parent's calls until it lets go. */
+/** Handles the parent's calls until it disconnects. */
 export function answerCalls(methods: Readonly<Record<string, (argument: never) => unknown>>): void {
   process.on("message", async ({ id, method, argument }: Call) => {
     // A parent that has exited reads no reply.
@@ -67,7 +67,7 @@ export function answerCalls(methods: Readonly<Record<string, (argument: never) =
   process.once("disconnect", () => process.exit());
 }
 
-/** Runs one exported function of a file of this folder in a fresh process, by default with a garbage collector that can be called, and answers what it answers. */
+/** Runs an exported function of a file of this folder in a new process, by default with `gc`; returns its result. */
 export async function runAlone<R>(file: string, name: string, argument?: unknown, flags: readonly string[] = ["--expose-gc"]): Promise<R> {
   const child = startChild("./alone.ts", [new URL(file, import.meta.url).href, name], flags);
   try {

@@ -4,29 +4,29 @@ import { availableParallelism, cpus, loadavg } from "node:os";
 export interface Row {
   readonly figure: string;
   readonly measured: string;
-  /** What is to be reached, in words; absent for figures that only inform. */
+  /** The target in words; absent for figures that are only informative. */
   readonly target?: string;
   readonly reached?: boolean;
 }
 
-/** A part of the bench: measures, and answers its lines. */
+/** A part of the bench, which measures and returns its lines. */
 export interface Part {
-  /** What selects it on the command line. */
+  /** The name that selects it on the command line. */
   readonly name: string;
   readonly title: string;
-  /** The bench fails where a target of this part is not reached. */
+  /** The bench fails if a target of this part is not reached. */
   readonly gates?: true;
   measure(): Promise<readonly Row[]>;
 }
 
-/** The one in the middle, or the mean of the two. */
+/** The middle value, or the mean of the two middle values. */
 export function median(values: readonly number[]): number {
   const sorted = values.toSorted((a, b) => a - b);
   const half = sorted.length >> 1;
   return sorted.length % 2 === 1 ? (sorted[half] as number) : ((sorted[half - 1] as number) + (sorted[half] as number)) / 2;
 }
 
-/** Of times in any order. */
+/** Percentiles of times in any order. */
 export function latencyOf(times: readonly number[]): { readonly p50: number; readonly p99: number } {
   const sorted = times.toSorted((a, b) => a - b);
   const at = (share: number) => sorted[Math.floor(share * sorted.length)] ?? Number.NaN;
@@ -38,13 +38,13 @@ export function atMost(figure: string, value: number, limit: number, unit: strin
   return { figure, measured: `${number(value)}${unit}${more}`, target: `≤ ${number(limit)}${unit}`, reached: value <= limit };
 }
 
-/** Two significant decimals below ten, one below a hundred, none above; thousands set apart. */
+/** Two decimals below ten, one below a hundred, none above or for integers; with thousands separators. */
 export function number(value: number): string {
   const digits = Math.abs(value) < 10 && !Number.isInteger(value) ? 2 : Math.abs(value) < 100 && !Number.isInteger(value) ? 1 : 0;
   return value.toLocaleString("en", { minimumFractionDigits: digits, maximumFractionDigits: digits });
 }
 
-/** Where the figures come from. */
+/** The machine that was measured. */
 export function machine(): string {
   const [minute = 0] = loadavg();
   return `${availableParallelism()} cores (${cpus()[0]?.model.trim() ?? "unknown"}), Node ${process.versions.node}, ${process.platform} ${process.arch}, load ${minute.toFixed(1)}`;

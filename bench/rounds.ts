@@ -4,32 +4,32 @@ import type { Latency, Loop, Played, Target } from "./load.js";
 import { startChild } from "./processes.js";
 import { median, number, type Row } from "./report.js";
 
-/** Who is compared. `elsewhere`: the checks go to another process than the creates. */
+/** The services that are compared. `elsewhere`: checks go to another process than creates. */
 export type Contender = Kind | "ours elsewhere" | "bare elsewhere";
 
-/** What is played, by whom and how often. */
+/** A load, its contenders and its rounds. */
 export interface Play {
   readonly name: string;
   readonly loop: Loop;
   readonly seconds: number;
   readonly rounds: number;
   readonly contenders: readonly Contender[];
-  /** Whether another client sends PINGs meanwhile, which takes CPU of Redis too. */
+  /** Whether another client sends PINGs at the same time, which also uses CPU of Redis. */
   readonly ping?: boolean;
 }
 
-/** The place where they meet. */
+/** The framework and store that all contenders share. */
 export interface Field {
   readonly framework: FrameworkName;
   /** URL of the store. */
   readonly store: string;
   /** Port of Redis, for the other client. */
   readonly port?: number;
-  /** Microseconds of CPU that the store's server has had. */
+  /** Microseconds of CPU time that the store's server has used. */
   readonly storeCpu?: () => Promise<number>;
 }
 
-/** Of one round. CPU is in microseconds for each flow, times are in milliseconds, `flows` is a second. */
+/** The figures of one round: CPU in microseconds per flow, times in milliseconds, `flows` per second. */
 export interface Figures {
   readonly flows: number;
   readonly serverCpu: number;
@@ -46,10 +46,13 @@ export interface Figures {
 /** The rounds of each contender, by the name of the play. */
 export type Results = ReadonlyMap<string, ReadonlyMap<Contender, readonly Figures[]>>;
 
-/** Flows of each before those that count, until V8 has compiled what it will: after half as many, ours still took a quarter more than later on. No more are begun after so many seconds. */
+/**
+ * Flows of each contender before the counted ones, for V8 to compile: after half as many, ours still took a quarter
+ * longer than later. No more are started after `seconds`.
+ */
 const warmUp = { flows: 20_000, seconds: 15 };
 
-/** Plays by turns, each contender in processes of its own with people of its own. */
+/** Plays the contenders in turns, each with its own processes and people. */
 export async function playAll(field: Field, plays: readonly Play[]): Promise<Results> {
   const names = [...new Set(plays.flatMap(({ contenders }) => contenders))];
   const other = startChild("./other-client.ts");
@@ -162,7 +165,7 @@ export function rowsOf(
   });
 }
 
-/** The middle of some ratios, the least and the most. */
+/** The median, minimum and maximum of ratios. */
 export function multiple(figure: string, ratios: readonly number[], detail: string, goal?: Goal): Row {
   const middle = median(ratios);
   const measured = `${middle.toFixed(2)} × [${Math.min(...ratios).toFixed(2)} to ${Math.max(...ratios).toFixed(2)}] (${detail})`;

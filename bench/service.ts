@@ -12,7 +12,7 @@ import { countryCodes, type Visitor, visitors, wrongCode } from "./traffic.js";
 export const customer_uuid = "5e1fe9f6-3a0c-4d27-9a3e-000000000001";
 export const apiKey = `pp_bench-${"0".repeat(40)}`;
 
-/** The verifier as `createVerifier` makes it: what can be left out is left out. Its sender takes no time; `deliver` gets each code. */
+/** A verifier with only the required options. Its sender takes no time; `deliver` receives each code. */
 export function benchVerifier(store: Store, deliver: (number: string, code: string) => void, options: Partial<VerifierOptions> = {}): Verifier {
   return createVerifier({
     store,
@@ -30,16 +30,16 @@ export function benchVerifier(store: Store, deliver: (number: string, code: stri
   });
 }
 
-/** Connections to PostgreSQL, of each contender. */
+/** Connections to PostgreSQL for each contender. */
 export const postgresConnections = 16;
 
-/** A store, and how to let go of its client. */
+/** A store, and a function to close its client. */
 export interface Opened {
   readonly store: Store;
   close(): Promise<void>;
 }
 
-/** A store by its URL: `memory:`, `sqlite:` and a path, `postgres://…`, `redis://…` or `mongodb://…`. */
+/** Opens a store by its URL: `memory:`, `sqlite:` and a path, `postgres://…`, `redis://…` or `mongodb://…`. */
 export async function openStore(url: string): Promise<Opened> {
   if (url === "memory:") return { store: memoryStore(), close: async () => {} };
   if (url.startsWith("sqlite:")) {
@@ -62,14 +62,14 @@ export async function openStore(url: string): Promise<Opened> {
   return { store, close: () => client.close() };
 }
 
-/** A verifier by direct calls, with the codes that it sent. */
+/** A verifier for direct calls, and the codes that it sent. */
 export interface Direct {
   readonly verifier: Verifier;
   /** By number. */
   readonly codes: Map<string, string>;
 }
 
-/** One visitor from the first form to the last check. Fails where an honest one is refused. */
+/** Plays one visitor from the first form to the last check. Fails if an honest one is rejected. */
 export async function visit({ verifier, codes }: Direct, { fields, typing }: Visitor): Promise<void> {
   const { authentication_uuid, status } = await verifier.createAuthentication({ customer_uuid, ...fields });
   expect(status, "pending");
@@ -80,22 +80,22 @@ export async function visit({ verifier, codes }: Direct, { fields, typing }: Vis
   if (typing !== "nothing") expect(await check(code), "valid");
 }
 
-/** What is refused or failed must not be measured. */
+/** Rejected and failed requests must not be measured. */
 export function expect(status: string, expected: string): void {
   if (status !== expected) throw new Error(`a visitor who should get ${expected} got ${status}`);
 }
 
-/** Past visits, all of them through the verifier. */
+/** Past visits, all made through the verifier. */
 export interface Past {
   readonly visits: number;
   readonly days: number;
 }
 
-/** Enough to prove each country, within the last two hours: every measurement begins with it, or with more. */
+/** Enough visits to verify each country within the last two hours. Every measurement starts with these or more. */
 export const fewVisits: Past = { visits: 1_500, days: 1 / 12 };
 export const eightDays: Past = { visits: 20_000, days: 8 };
 
-/** A clock whose time is moved by hand, and whose timers are Node's. */
+/** A clock whose time is set by hand, with Node's timers. */
 export function movedClock(start: number): Clock & { time: number } {
   const clock = {
     time: start,
@@ -109,10 +109,13 @@ export function movedClock(start: number): Clock & { time: number } {
   return clock;
 }
 
-/** When it is in what is counted: in the middle of whatever the hours and days are cut into. */
+/** The time of the counted part: in the middle of the steps into which hours and days are divided. */
 export const countedAt = Date.UTC(2026, 2, 10, 15, 30);
 
-/** Writes visits up to `end`, the present, into the store at `url`, by a clock that starts in the past. What the store would have dropped since then is still there: it counts expiry from today. */
+/**
+ * Writes visits up to `end`, the present, to the store at `url`, with a clock that starts in the past. The store still
+ * has entries that would have expired by now, as it counts expiry from today.
+ */
 export async function writePast(url: string, { visits, days }: Past, end = Date.now()): Promise<void> {
   const { store, close } = await openStore(url);
   const start = end - days * 86_400_000;

@@ -5,7 +5,7 @@ import { multiple } from "./rounds.js";
 import { benchVerifier, customer_uuid, expect } from "./service.js";
 import { visitors } from "./traffic.js";
 
-/** What the file takes for an authentication that is pending, with all that it is counted in, after a vacuum. */
+/** Bytes of the file per pending authentication, including everything in which it is counted, after a vacuum. */
 export async function bytesEach(): Promise<Row> {
   const { file, remove } = newFolder();
   const database = openSqlite(file);
@@ -27,7 +27,7 @@ export async function bytesEach(): Promise<Row> {
   }
 }
 
-/** A create of one customer, without a sync of the disk, where a thousand others are pending and where a million are. */
+/** The time of a create without disk syncs, with a million pending authentications and with a thousand. */
 export async function besideAMillion(): Promise<Row> {
   const folders = [1_000, 1_000_000].map((pending) => ({ pending, ...newFolder() }));
   const creates: Creates[] = [];
@@ -63,7 +63,7 @@ async function inTurns<T>(list: readonly T[], measure: (one: T) => Promise<numbe
   return measured;
 }
 
-/** The rules count as ever, and refuse no one. */
+/** The rules count as usual, but reject no one. */
 const inShadow = Object.fromEntries(
   ["range", "crowd", "country", "newCountries", "address", "strangeNetwork", "signals"].map((rule) => [rule, { mode: "shadow" as const }]),
 );
@@ -88,7 +88,7 @@ function createsOn(database: OwnHandle): Creates {
   };
 }
 
-/** Rows as creates leave them: a record, three members and four parts of sums each. */
+/** Rows as after creates: a record, three members and four parts of sums each. */
 async function fill(database: OwnHandle, pending: number): Promise<void> {
   await sqliteStore({ database, synchronous: "OFF" }).get("none");
   const [now, hour] = [Date.now(), 3_600_000];
