@@ -1,4 +1,4 @@
-/** `npm run install:all`: installs the packages of the root and of every workspace, unless they are there. */
+/** `npm run install:all`: installs the packages of the root and of every workspace, if not yet installed. */
 import { execSync } from "node:child_process";
 import { existsSync } from "node:fs";
 

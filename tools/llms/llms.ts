@@ -6,7 +6,7 @@ const root = fileURLToPath(new URL("../..", import.meta.url));
 const read = (path: string) => readFileSync(join(root, path), "utf8");
 
 export interface Document {
-  /** From the project's folder on: `docs/stores.md`. */
+  /** Path from the project's folder: `docs/stores.md`. */
   readonly path: string;
   readonly text: string;
 }
@@ -17,7 +17,7 @@ export function readDocuments(): Document[] {
   return docs.sort().map((path) => ({ path: `docs/${path}`, text: read(`docs/${path}`) }));
 }
 
-/** Where the files of this version are, once it is published: `doc_url` leads there too. */
+/** The URL of this version's files once it is published, on which `doc_url` is based, too. */
 function base(): string {
   const { name, version } = JSON.parse(read("package.json")) as { name: string; version: string };
   return `https://unpkg.com/${name}@${version}/`;
@@ -32,7 +32,7 @@ function lead(text: string): string {
   return sentences.filter((one, at) => /[.?!]$/.test(one) && sentences.slice(0, at + 1).join(" ").length <= 200).join(" ") || (sentences[0] ?? "");
 }
 
-/** As index.md names the pages, then the others. */
+/** The pages in the order of index.md, then the others. */
 function inOrder(documents: readonly Document[]): Document[] {
   const index = documents.find(({ path }) => path === "docs/index.md")?.text ?? "";
   const named = [...index.matchAll(/\]\(([^)#]+\.md)/g)].map(([, path]) => `docs/${path}`);
@@ -40,7 +40,7 @@ function inOrder(documents: readonly Document[]): Document[] {
   return [...documents].sort((a, b) => place(a.path) - place(b.path) || a.path.replace("index.md", "").localeCompare(b.path.replace("index.md", "")));
 }
 
-/** A working integration and the map of the documents for programs that read, after llmstxt.org. */
+/** A working integration and a list of the documents, for AI tools: see llmstxt.org. */
 export function llms(): string {
   const documents = inOrder(readDocuments());
   const rows = documents.map(({ path, text }) => {
@@ -68,7 +68,7 @@ ${rows.join("\n")}
 `;
 }
 
-/** All pages in one file, each below its address. */
+/** All pages in one file, each below its URL. */
 export function llmsFull(): string {
   return inOrder(readDocuments())
     .map(({ path, text }) => `<!-- ${base()}${path} -->\n\n${text.trim()}\n`)

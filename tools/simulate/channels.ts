@@ -51,9 +51,9 @@ export interface ChannelSetup {
   readonly calls?: boolean;
   readonly policy?: PolicyOverride | undefined;
   /**
-   * Requests of an attacker to numbers that pay him, on the second day. None is on WhatsApp or
-   * Telegram. `ranges`: so many ranges of 10,000 numbers; absent: all over the country. `enters`: the share of the codes
-   * that he enters, default 0.
+   * Requests of an attacker to numbers that pay them, on the second day. None is on WhatsApp or Telegram. `ranges`: the
+   * number of ranges of 10,000 numbers; absent: anywhere in the country. `enters`: the share of the codes that they
+   * enter, default 0.
    */
   readonly attack?: { readonly country: string; readonly requests: number; readonly channel?: Channel; readonly ranges?: number; readonly enters?: number };
 }
@@ -113,7 +113,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
   const fault = () => void faults++;
   /** By authentication: what arrives, for the person who waits. */
   const waiting = new Map<string, (code: string) => Promise<void> | void>();
-  /** Numbers of the attacker: on no channel but SMS and calls, and they pay him. */
+  /** Numbers of the attacker: only on SMS and calls, and they pay the attacker. */
   const owned = new Set<string>();
   const figuresOf = ({ to, country }: CodeMessage) => (owned.has(to) ? attack : (countries.get(country ?? "") as ChannelFigures));
   const arrive = (message: CodeMessage, ms: number) => agenda.in(ms, () => waiting.get(message.authentication_uuid)?.(message.code));
@@ -141,7 +141,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
       const chance = chanceOf(message.to, channel);
       const figures = figuresOf(message);
       const isThere = !owned.has(message.to) && shareOf(message.to, seed) < has;
-      // Telegram says so at once, WhatsApp in a receipt.
+      // Telegram reports this at once, WhatsApp in a receipt.
       if (!isThere && channel === "telegram") return { outcome: "rejected", reason: "not there", unreachable: true };
       figures.other++;
       if (!isThere) receipt(message, 3 * second, { status: "undeliverable", unreachable: true });
@@ -281,7 +281,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
 const assumptions = new Map<string, ChannelCountry>(channelCountries.map((row) => [row.code, row]));
 const assumed = ({ country }: CodeMessage) => assumptions.get(country ?? "") as ChannelCountry;
 
-/** A number from 0 to 1 that a phone number keeps in every setup. */
+/** A number from 0 to 1 that is the same for a phone number in every setup. */
 const shareOf = (number: string, seed: number) => stream(seed, `on the channel ${number}`)();
 
 function every(agenda: Agenda, ms: number, until: number, run: () => Promise<unknown>): void {
