@@ -10,7 +10,7 @@ import { snsCertificate } from "../support/carriers/sns-key.js";
 
 const now = Date.UTC(2027, 0, 1);
 
-it("sigv4: the signature of AWS' own example", () => {
+it("sigv4: gives the signature in AWS's own example", () => {
   // "post-vanilla" of the Signature Version 4 test suite.
   const credentials = { accessKeyId: "AKIDEXAMPLE", secretAccessKey: "wJalrXUtnFEMI/K7MDENG+bPxRfiCYEXAMPLEKEY" };
   const headers = signV4(
@@ -24,7 +24,7 @@ it("sigv4: the signature of AWS' own example", () => {
   );
 });
 
-it("asks for credentials anew for each message, and does not send without them", async () => {
+it("requests credentials for each message, and does not send without them", async () => {
   const carrier = await startCarrier(awsCarrier, "accepts");
   let asked = 0;
   const sender = awsSender({
@@ -51,7 +51,7 @@ class Command {
   constructor(readonly input: AwsTextMessage) {}
 }
 
-/** A client of the shape of the SDK's, whose answers are of our choosing. */
+/** A client with the interface of the SDK's, whose responses the test chooses. */
 function clientThat(answer: (command: Command, options: { abortSignal: AbortSignal }) => Promise<unknown>) {
   const seen: AwsTextMessage[] = [];
   const send = (command: Command, options: { abortSignal: AbortSignal }) => {
@@ -67,7 +67,7 @@ function clientThat(answer: (command: Command, options: { abortSignal: AbortSign
 const fault = (name: string, $fault: "client" | "server", httpStatusCode: number) =>
   Object.assign(new Error(`${name} +14155552671 493817`), { name, $fault, $metadata: { httpStatusCode } });
 
-it("hands the SDK's client what SendTextMessage takes", async () => {
+it("passes SendTextMessage's input to the SDK's client, and nothing without a sender or after an abort", async () => {
   const { sender, seen } = clientThat(async () => ({ MessageId: "m1" }));
   expect(await sender.send(aMessage({ receipt_reference: reference }), inTime())).toEqual({ outcome: "accepted", messageId: "m1" });
   expect(seen).toEqual([
@@ -104,12 +104,12 @@ it.each<[string, unknown, string, string]>([
   ["that its region is missing", new Error("Region is missing"), "unknown", "Region is missing"],
   ["a time-out", Object.assign(new Error("x"), { name: "TimeoutError" }), "unknown", "TimeoutError: x"],
   ["nothing", undefined, "unknown", "an error without a name"],
-])("the SDK's client throws %s", async (_, error, outcome, reason) => {
+])("an error of the SDK's client gives the right outcome: %s", async (_, error, outcome, reason) => {
   const { sender } = clientThat(() => Promise.reject(error));
   expect(await sender.send(aMessage(), inTime())).toEqual({ outcome, reason });
 });
 
-it("the SDK's client is told when the time is over", async () => {
+it("the SDK's client gets the abort signal, and an abort gives `unknown`", async () => {
   const abort = new AbortController();
   const { sender } = clientThat(
     (_, { abortSignal }) =>
@@ -120,12 +120,12 @@ it("the SDK's client is told when the time is over", async () => {
   expect(await sending).toEqual({ outcome: "unknown", reason: "no response in time" });
 });
 
-it("an answer of the SDK's client without an id is of unknown outcome", async () => {
+it("a response of the SDK's client without an id gives `unknown`", async () => {
   const { sender } = clientThat(async () => "garbage");
   expect(await sender.send(aMessage(), inTime())).toMatchObject({ outcome: "unknown" });
 });
 
-/** A stand-in for SNS' own addresses. */
+/** A stand-in for the addresses of SNS. */
 function sns(answers: (url: string) => Response | Promise<Response>) {
   const seen: string[] = [];
   const fetch: Fetch = async (url, init) => {
@@ -139,7 +139,7 @@ function sns(answers: (url: string) => Response | Promise<Response>) {
 const event = JSON.stringify({ eventType: "TEXT_DELIVERED", messageId: "m1" });
 const delivered = { receipts: [{ messageId: "m1", status: "delivered" }] };
 
-it("reads signatures of both versions, with a subject and without, and fetches the certificate once", async () => {
+it("verifies signatures of both versions, with and without a subject, and fetches the certificate once", async () => {
   const { seen, source } = sns(() => new Response(snsCertificate));
   const fields = [{ SignatureVersion: "1" }, { SignatureVersion: "2" }, { Subject: "sms" }];
   const readings = await Promise.all(fields.map((field) => source.read(signSns({ Message: event, ...field }, { at: now }), now)));
@@ -160,13 +160,13 @@ it.each([
   ["a certificate with an empty query (E3)", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123.pem?" }],
   ["a certificate with a fragment (E3)", { SigningCertURL: "https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-0123.pem#a" }],
   ["a certificate that is no URL", { SigningCertURL: "SimpleNotificationService.pem" }],
-])("refuses %s, without fetching anything", async (_, fields) => {
+])("rejects %s without fetching anything", async (_, fields) => {
   const { seen, source } = sns(() => new Response(snsCertificate));
   expect(await source.read(signSns({ Message: event, ...fields }, { at: now }), now)).toMatchObject({ refused: "signature" });
   expect(seen).toEqual([]);
 });
 
-it("refuses a certificate whose time is over or has not come, and one that is none", async () => {
+it("rejects a certificate that is expired, not yet valid, malformed, forbidden or redirected", async () => {
   const { source } = sns(() => new Response(snsCertificate));
   for (const then of [Date.UTC(2019, 0, 1), Date.UTC(2200, 0, 1)])
     expect(await source.read(signSns({ Message: event }, { at: then }), then)).toMatchObject({ refused: "signature" });
@@ -179,7 +179,7 @@ it("refuses a certificate whose time is over or has not come, and one that is no
   }
 });
 
-it("asks SNS to come again while its certificate cannot be fetched, and asks for it at most once a minute", async () => {
+it("asks SNS to retry while its certificate cannot be fetched, and fetches it no more than once a minute", async () => {
   const answers = [() => Promise.reject(new TypeError("fetch failed")), () => new Response(null, { status: 503 }), () => new Response(snsCertificate)];
   const { seen, source } = sns(() => answers[seen.length - 1]!());
   const request = signSns({ Message: event }, { at: now });
@@ -190,7 +190,7 @@ it("asks SNS to come again while its certificate cannot be fetched, and asks for
   expect(seen).toHaveLength(3);
 });
 
-it("low: SNS: 50 unsigned old posts cause no outgoing fetch, and 50 new ones five at a time, each once a minute", async () => {
+it("50 forged old posts cause no fetch, and 50 forged new ones cause one fetch each, five at a time and not repeated at once", async () => {
   let [under, most] = [0, 0];
   const { seen, source } = sns(async () => {
     most = Math.max(most, ++under);
@@ -212,7 +212,7 @@ it("low: SNS: 50 unsigned old posts cause no outgoing fetch, and 50 new ones fiv
   expect([seen.length, most]).toEqual([50, 5]);
 });
 
-it("made-up certificate names do not starve the genuine one: 2,000 one after the other, 100 that hang, a flood of them (E3)", async () => {
+it("made-up certificate names do not block the genuine one: 2,000 one after the other, then 90 that hang", async () => {
   const hung: (() => void)[] = [];
   const { source } = sns(async (url) => {
     if (url === certificateUrl) return new Response(snsCertificate);
@@ -235,7 +235,7 @@ it("made-up certificate names do not starve the genuine one: 2,000 one after the
   clearInterval(more);
 });
 
-it("nor does a flood ten times as fast as the fetches: of SNS' fifty tries, one is drawn (E3)", async () => {
+it("made-up names ten times as fast as the fetches do not block the genuine one: one of SNS's fifty attempts succeeds", async () => {
   let state = 1;
   const random = vi.spyOn(Math, "random").mockImplementation(() => {
     state = (state * 48_271) % 2_147_483_647;
@@ -263,7 +263,7 @@ it("nor does a flood ten times as fast as the fetches: of SNS' fifty tries, one 
   random.mockRestore();
 });
 
-it("a made-up name that waits in many envelopes is fetched once (E3)", async () => {
+it("a made-up certificate name in many waiting envelopes is fetched once", async () => {
   const hung: (() => void)[] = [];
   const { seen, source } = sns(async () => {
     await new Promise<void>((resolve) => hung.push(resolve));
@@ -282,7 +282,7 @@ it("a made-up name that waits in many envelopes is fetched once (E3)", async () 
   expect(seen).toHaveLength(6);
 });
 
-it("sends and takes events in the European sovereign cloud, whose domain is its own", async () => {
+it("sends and receives events in the European Sovereign Cloud, which has its own domain", async () => {
   const asked: string[] = [];
   const fetch: Fetch = async (url) => {
     asked.push(url);
@@ -295,7 +295,7 @@ it("sends and takes events in the European sovereign cloud, whose domain is its 
   expect(asked).toEqual(["https://sms-voice.eusc-de-east-1.amazonaws.eu/", SigningCertURL]);
 });
 
-it("keeps a bounded number of certificates", async () => {
+it("caches a bounded number of certificates", async () => {
   const { seen, source } = sns(() => new Response(snsCertificate));
   const read = (i: number) =>
     source.read(signSns({ Message: event, SigningCertURL: `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${i}.pem` }, { at: now }), now);
@@ -314,7 +314,7 @@ const confirmation = (subscribeUrl: string) => ({
 });
 const confirmUrl = `https://sns.eu-west-1.amazonaws.com/?Action=ConfirmSubscription&TopicArn=${topicArn}&Token=2336412f37`;
 
-it("confirms a subscription by its URL, once the message is verified", async () => {
+it("confirms a subscription by its URL once the message is verified", async () => {
   const { seen, source } = sns((url) => new Response(url === certificateUrl ? snsCertificate : "<ConfirmSubscriptionResponse/>"));
   expect(await source.read(signSns(confirmation(confirmUrl), { at: now }), now)).toEqual({ receipts: [] });
   expect(seen).toEqual([certificateUrl, confirmUrl]);
@@ -326,13 +326,13 @@ it.each([
   ["another region", confirmUrl.replace("sns.eu-west-1", "sns.us-east-1")],
   ["another action", confirmUrl.replace("ConfirmSubscription", "Publish")],
   ["another topic", confirmUrl.replace("123456789012", "999999999999")],
-])("does not fetch a SubscribeURL that points %s", async (_, url) => {
+])("does not fetch an invalid SubscribeURL: %s", async (_, url) => {
   const { seen, source } = sns(() => new Response(snsCertificate));
   expect(await source.read(signSns(confirmation(url), { at: now }), now)).toMatchObject({ refused: "signature" });
   expect(seen).toEqual([certificateUrl]);
 });
 
-it("does not confirm what is not signed, or old; asks SNS to come again when the confirmation fails", async () => {
+it("does not confirm a forged or old subscription, and asks SNS to retry when the confirmation fails", async () => {
   const { seen, source } = sns((url) => (url === certificateUrl ? new Response(snsCertificate) : new Response(null, { status: 500 })));
   expect(await source.read(signSns(confirmation(confirmUrl), { at: now, secret: "another" }), now)).toMatchObject({ refused: "signature" });
   expect(await source.read(signSns(confirmation(confirmUrl), { at: now - 3_600_001 }), now)).toMatchObject({ refused: "expired" });
@@ -340,7 +340,7 @@ it("does not confirm what is not signed, or old; asks SNS to come again when the
   expect(await source.read(signSns(confirmation(confirmUrl), { at: now }), now)).toMatchObject({ receipts: [], reply: { status: 503 } });
 });
 
-it("takes note of the end of a subscription, and refuses raw delivery with the fix", async () => {
+it("accepts the end of a subscription, and rejects raw message delivery with the fix", async () => {
   const { source } = sns(() => new Response(snsCertificate));
   expect(await source.read(signSns({ ...confirmation(confirmUrl), Type: "UnsubscribeConfirmation" }, { at: now }), now)).toEqual({ receipts: [] });
   expect(await source.read(aReceipt({ body: event }), now)).toEqual({ refused: "malformed", reason: expect.stringContaining("raw message delivery") });

@@ -49,7 +49,7 @@ const scriptOf = (name: string) =>
       .startsWith(name),
   ) as CarrierScript;
 
-/** Sends one message by a carrier that takes it; answers what was asked of the carrier, as one record. */
+/** Sends one message by a carrier that accepts it; returns the outcome, and the request's fields as one record. */
 async function asked(name: string, more: object = {}, message: CodeMessage = aMessage()) {
   const carrier = await startCarrier(scriptOf(name), "accepts");
   running.push(carrier);
@@ -59,10 +59,10 @@ async function asked(name: string, more: object = {}, message: CodeMessage = aMe
   return { outcome, fields, requests: carrier.requests };
 }
 
-/** What stands at a path of keys. */
+/** The value at a path of keys. */
 const at = (fields: unknown, path: string): unknown => path.split(".").reduce((here, key) => (here as Record<string, unknown> | undefined)?.[key], fields);
 
-describe("a code must not arrive after its end: every carrier that knows a validity gets it", () => {
+describe("a code must not arrive after it expires: every carrier with a validity field gets it", () => {
   const soon = (seconds: number) => aMessage({ expires_at: inTime().deadline - inTime().timeLeft + seconds * 1000 + 500 });
 
   it.each<[string, string, (seconds: number) => unknown, least: number]>([
@@ -77,19 +77,19 @@ describe("a code must not arrive after its end: every carrier that knows a valid
     expect(at((await asked(name, {}, soon(1))).fields, path), "the carrier's least").toEqual(put(least));
   });
 
-  it("infobip: in seconds, which its default is not; sinch: the moment itself", async () => {
+  it("infobip: sets the unit to seconds, which is not its default; sinch: sends the time itself", async () => {
     expect(at((await asked("infobip")).fields, "messages.0.options.validityPeriod.timeUnit")).toBe("SECONDS");
     const message = aMessage();
     expect((await asked("sinch", {}, message)).fields["expire_at"]).toBe(new Date(message.expires_at).toISOString());
   });
 
-  it.each(names)("%s: one whose code has ended is rejected, unsent", async (name) => {
+  it.each(names)("%s: a message whose code has expired is rejected and not sent", async (name) => {
     const { outcome, requests } = await asked(name, {}, soon(-1));
     expect(outcome).toEqual({ outcome: "rejected", reason: "not sent: its code has ended" });
     expect(requests).toEqual([]);
   });
 
-  it("a validity among the further fields goes before ours", async () => {
+  it("a validity in `extra` overrides ours", async () => {
     expect((await asked("twilio", { extra: { ValidityPeriod: "60" } })).fields["ValidityPeriod"]).toBe("60");
     const extra = { options: { validityPeriod: { amount: 2, timeUnit: "MINUTES" } } };
     expect(at((await asked("infobip", { extra })).fields, "messages.0.options.validityPeriod")).toEqual(extra.options.validityPeriod);
@@ -111,7 +111,7 @@ describe("`extra` per country or message", () => {
     expect((await asked("plivo", { extra }, country === undefined ? message : { ...message, country })).fields["tag"]).toBe(tag);
   });
 
-  it("a rule that fails is rejected and keeps its cause", async () => {
+  it("a function that throws gives `rejected` with its cause", async () => {
     const extra = () => {
       throw new TypeError("no template for 493817");
     };
@@ -121,12 +121,12 @@ describe("`extra` per country or message", () => {
     });
   });
 
-  it("what is no record is told at construction", () => {
+  it("an `extra` that is not an object throws at construction", () => {
     for (const extra of ["x", 7, [], null]) expect(() => senders["plivo"]!({ extra })).toThrow(/option extra is not an object of fields/);
   });
 });
 
-describe("registered texts: their ids go where the carrier takes them", () => {
+describe("registered texts: their ids are sent in the carrier's own fields", () => {
   const message = aMessage({ country: "IN", registered: { entity: "1101000000001", template: "1107000000002" } });
   it.each([
     ["plivo", { dlt_entity_id: "1101000000001", dlt_template_id: "1107000000002" }],
@@ -143,23 +143,23 @@ describe("registered texts: their ids go where the carrier takes them", () => {
     });
   });
 
-  it("without them no word of it", async () => {
+  it("no carrier gets such fields for other texts", async () => {
     for (const name of names) expect(JSON.stringify((await asked(name)).fields)).not.toMatch(/dlt|DestinationCountry|entity_|"sms":/i);
   });
 });
 
 describe("checked at construction", () => {
-  it.each(names.filter((name) => name !== "aws"))("%s: a sender id with letters has 11 characters at most", (name) => {
+  it.each(names.filter((name) => name !== "aws"))("%s: a sender id with letters has up to 11 characters", (name) => {
     for (const from of ["TwelveLetter", { FR: "TwelveLetter" }])
       expect(() => senders[name]!({ from })).toThrow(/option from(\.FR)? has 12 characters, and phones show 11 of a sender id with letters in it/);
     for (const from of ["ElevenChars", "+15005550006", "123456789012345"]) expect(() => senders[name]!({ from })).not.toThrow();
   });
 
-  it("aws: names of its own making are as long as they are", () => {
+  it("aws: its own identifiers may be longer", () => {
     expect(() => senders["aws"]!({ from: "arn:aws:sms-voice:eu-west-1:123456789012:pool/pool-0123456789abcdef" })).not.toThrow();
   });
 
-  it.each(names)("%s: says which countries it has nobody to send from in, and whose receipts it asks for", (name) => {
+  it.each(names)("%s: reports the countries that it has no sender for, and whose receipts it requests", (name) => {
     const some = senders[name]!({ from: { FR: "ACME" } });
     expect(["FR", "DE"].map((country) => some.reaches?.(country))).toEqual([true, false]);
     for (const from of ["ACME", { FR: "ACME", default: "ACME" }, () => undefined]) expect(senders[name]!({ from }).reaches?.("DE")).toBe(true);
@@ -167,11 +167,11 @@ describe("checked at construction", () => {
     expect(senders[name]!({ receipts: false }).receiptProviders).toBeUndefined();
   });
 
-  it("one that has somebody else to send from reaches everybody", () => {
+  it("twilio: a sender with a messaging service reaches every country", () => {
     expect(senders["twilio"]!({ from: { FR: "ACME" }, messagingServiceSid: "MG1" }).reaches?.("DE")).toBe(true);
   });
 
-  it("http: asks for receipts where its template has them, or finds them by its carrier's id", () => {
+  it("http: requests receipts if its template contains them, or finds them by the carrier's id", () => {
     const url = "https://sms.example/?t={text}";
     expect(httpSender({ url }).receiptProviders).toBeUndefined();
     expect(httpSender({ url: `${url}&cb={receipt_url}`, provider: "kannel" }).receiptProviders).toEqual(["kannel"]);
@@ -181,7 +181,7 @@ describe("checked at construction", () => {
   });
 });
 
-it.each(names)("%s: with receipts: false a message asks for none", async (name) => {
+it.each(names)("%s: with receipts: false a message requests none", async (name) => {
   const message = aMessage({ receipt_reference: reference, receipt_url: `https://otp.example/receipts/{provider}?r=${reference}` });
   const { outcome, requests } = await asked(name, { receipts: false }, message);
   expect(outcome).toMatchObject({ outcome: "accepted" });
@@ -189,8 +189,8 @@ it.each(names)("%s: with receipts: false a message asks for none", async (name) 
   expect(requests[0]?.body).not.toContain(reference);
 });
 
-describe("causes: a failing credentials() or from() keeps its cause", () => {
-  it("aws: credentials that cannot be had", async () => {
+describe("the reason in an outcome contains the cause", () => {
+  it("aws: credentials that cannot be loaded", async () => {
     const credentials = async () => {
       throw Object.assign(new Error("Could not load credentials from any providers"), { name: "CredentialsProviderError" });
     };
@@ -211,7 +211,7 @@ describe("causes: a failing credentials() or from() keeps its cause", () => {
     expect(await senders["twilio"]!({ baseUrl }).send(aMessage(), inTime())).toEqual({ outcome: "rejected", reason: expect.stringMatching(reason) });
   });
 
-  it("a certificate whose time is over, and a reset, carry the system's word", async () => {
+  it("an expired certificate and a connection reset carry the system's error code", async () => {
     const failing = (code: string, more: object = {}) =>
       senders["twilio"]!({
         fetch: () => Promise.reject(new TypeError("fetch failed", { cause: Object.assign(new Error("+14155552671"), { code, ...more }) })),
@@ -227,7 +227,7 @@ describe("causes: a failing credentials() or from() keeps its cause", () => {
   });
 });
 
-describe("conversion told back to carriers that ask for it, off the request path", () => {
+describe("conversions reported back to the carriers that accept them", () => {
   const told = { event: "validated", authentication_uuid: "a", attempt: 1, sent_at: 0, chosen: true } as const;
   const ok: Reply = { status: 200, body: "{}" };
 
@@ -238,7 +238,7 @@ describe("conversion told back to carriers that ask for it, off the request path
     ["sinch", {}, "01BATCH", /^POST \/xms\/v1\/[\w%-]+\/batches\/01BATCH\/delivery_feedback \{"recipients":\[\]\}$/],
     ["plivo", {}, "db3c/1", /^POST \/v1\/account\/MAX+\/message\/db3c%2F1\/conversion\/ \{"status":"CONVERTED","timestamp":"\d{4}-\d\d-\d\dT[\d:]{8}Z"\}$/],
     ["aws", {}, "m-1", /^POST \/ \{"MessageId":"m-1","MessageFeedbackStatus":"RECEIVED"\}$/],
-  ])("%s: a code that was typed, and nothing else", async (name, more, messageId, expected) => {
+  ])("%s: reports a code that was entered, and nothing else", async (name, more, messageId, expected) => {
     const script: CarrierScript = { ...scriptOf(name), take: () => ({ reply: ok }) };
     const carrier = await startCarrier(script, "accepts");
     running.push(carrier);
@@ -251,7 +251,7 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect(carrier.requests[0]?.headers["authorization"]).toMatch(/^(AWS4-HMAC-SHA256|Basic|App|Bearer) /);
   });
 
-  it.each(["twilio", "vonage", "aws", "infobip", "sinch", "plivo"])("%s: asks for it at the send, and has the id kept; else neither (E12)", async (name) => {
+  it.each(["twilio", "vonage", "aws", "infobip", "sinch", "plivo"])("%s: requests tracking in the send and has the id stored, if turned on", async (name) => {
     const asks = /"MessageFeedbackEnabled":true|ProvideFeedback|"useConversionTracking":true|"(feedback_enabled|trackable)":true/;
     const [on, off] = [await asked(name, { conversions: true }), await asked(name)];
     expect(on.outcome).toMatchObject({ outcome: "accepted", keepId: true });
@@ -261,7 +261,7 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect(senders[name]!({}).feedback).toBeUndefined();
   });
 
-  it("an answer outside 200 to 299 is a rejection, for the log; beyond a hundred under way none is told", async () => {
+  it("a response outside 200 to 299 rejects the call, for the log; beyond a hundred in progress none is reported", async () => {
     const script: CarrierScript = { ...scriptOf("twilio"), take: () => ({ reply: { status: 404, body: "{}" } }) };
     const carrier = await startCarrier(script, "accepts");
     running.push(carrier);
@@ -272,14 +272,14 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect(carrier.requests).toHaveLength(101);
   });
 
-  it("infobip: asks for it in the options of the whole request: those of a message know no such field (E12)", async () => {
+  it("infobip: requests tracking in the options of the whole request, because a message's options have no such field", async () => {
     const { fields } = await asked("infobip", { conversions: true, extra: { options: { flash: false } } });
     expect(fields).toMatchObject({ options: { conversionTracking: { useConversionTracking: true } }, messages: [{ options: { flash: false } }] });
     expect(JSON.stringify((fields as { messages: unknown }).messages)).not.toContain("conversionTracking");
   });
 
   it.each(names.filter((name) => !["twilio", "vonage", "aws", "infobip", "sinch", "plivo"].includes(name)))(
-    "%s: does not listen, which is told at construction",
+    "%s: accepts no conversions, so the option throws at construction",
     (name) => {
       expect(() => senders[name]!({ conversions: true })).toThrow(/option conversions has no effect: this carrier takes no conversions/);
     },

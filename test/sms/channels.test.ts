@@ -31,7 +31,7 @@ async function start(script: CarrierScript, mood: Mood = "accepts"): Promise<Run
 
 const receipts = { receipt_reference: reference, receipt_url: `https://otp.example/receipts/{provider}?r=${reference}` };
 
-/** Sends a message with receipts to a carrier that takes it, or that has this mood. */
+/** Sends a message with receipts to a carrier that accepts it, or that has this mood. */
 async function send(script: CarrierScript, make: (baseUrl: string) => SmsSender, fields: Partial<CodeMessage> = {}, mood: Mood = "accepts") {
   const { url, requests, taken } = await start(script, mood);
   const outcome = await make(url).send(aMessage({ ...receipts, ...fields }), inTime());
@@ -60,11 +60,11 @@ describe("telegram", () => {
     [{}, 10, 30],
     [{ ttl: 60 }, 600, 60],
     [{ ttl: 60 }, 45, 45],
-  ])("with %j, a code that lives %i s expires after %i s", async (options, life, ttl) => {
+  ])("with %j, a code that is valid for %i s gets a ttl of %i s", async (options, life, ttl) => {
     expect((await send(telegramCarrier, telegram(options), { expires_at: Date.now() + life * 1000 + 900 })).asked["ttl"]).toBe(ttl);
   });
 
-  it.each(["123", "123456789", "12345a"])("does not send the code %s, which Telegram would reject, and says what to change", async (code) => {
+  it.each(["123", "123456789", "12345a"])("does not send the code %s, which Telegram would reject, and names the option to change", async (code) => {
     const { outcome, requests } = await send(telegramCarrier, telegram(), { code });
     expect(outcome).toEqual({ outcome: "rejected", reason: expect.stringContaining("codes of 4 to 8 digits only: set policy.codeLength to 8 or less") });
     expect(requests).toEqual([]);
@@ -89,7 +89,7 @@ describe("telegram", () => {
   });
 });
 
-describe("the language of a template: the one asked for, else that of the country, else the default", () => {
+describe("the language of a template: the requested one, else the country's, else the default", () => {
   const contents = { fr: `HX${"f".repeat(32)}`, default: `HX${"0".repeat(32)}` };
   it.each([
     [{ locale: "fr-CA", country: "US" }, "fr"],
@@ -105,7 +105,7 @@ describe("the language of a template: the one asked for, else that of the countr
     expect(twilio.asked["ContentSid"]).toBe(contents[key]);
   });
 
-  it("reaches the sender as the request has it", async () => {
+  it("is passed to the sender as requested", async () => {
     await using test = createTestVerifier();
     await test.verifier.verifications.start({ phone_number: "+14155552671", locale: "pt-BR" });
     await test.verifier.createAuthentication({ phone_number: "+14155552672" });
@@ -118,7 +118,7 @@ describe("the language of a template: the one asked for, else that of the countr
     [{ fr: "fr" }, /option languages\.default is missing/],
     [{ default: "en_US", french_: "fr" }, /option languages\.french_ is not a language tag/],
     [{ default: "en_US", fr: 7 }, /option languages\.fr must be a non-empty string/],
-  ])("rejects %j", (languages, message) => {
+  ])("rejects languages of %j", (languages, message) => {
     expect(() => whatsappSender({ ...whatsappOptions, languages: languages as never })).toThrow(message);
   });
 });
@@ -129,7 +129,7 @@ describe("whatsapp", () => {
     (baseUrl: string) =>
       whatsappSender({ ...whatsappOptions, ...more, baseUrl });
 
-  it("passes code and reference, and has the id kept, because not every webhook echoes the reference", async () => {
+  it("passes code and reference, and has the id stored, because not every webhook echoes the reference", async () => {
     const { outcome, taken } = await send(whatsappCarrier, whatsapp());
     expect(outcome).toEqual({ outcome: "accepted", messageId: expect.stringMatching(/^wamid\./), idSpace: "whatsapp" });
     expect(taken).toEqual([{ to: "+14155552671", text: "493817", reference }]);
@@ -149,12 +149,12 @@ describe("whatsapp", () => {
     expect((await send(whatsappCarrier, whatsapp(), {}, reply)).outcome).toEqual(outcome);
   });
 
-  it("asks the version of the API that it is given", async () => {
+  it("calls the API version in its options", async () => {
     expect((await send(whatsappCarrier, whatsapp({ version: "v26.0" }))).requests[0]?.url.pathname).toBe("/v26.0/106540352242922/messages");
     expect(() => whatsappSender({ ...whatsappOptions, version: "25" })).toThrow(/option version is not a version of the Graph API such as v25\.0/);
   });
 
-  it("in a service: accepted, then failed with 131026: undeliverable, by the id alone and by the reference alone", async () => {
+  it("in a service: finds a failed message by its id alone and a read one by its reference alone, and returns Meta's challenge", async () => {
     const { url, taken } = await start(whatsappCarrier);
     const source = whatsappReceipts({ appSecret: "meta-app-secret", verifyToken: "verify-token" });
     await using test = createTestVerifier({ sender: whatsappSender({ ...whatsappOptions, baseUrl: url }), receipts: { sources: [source] } as never });
@@ -188,7 +188,7 @@ describe("whatsapp", () => {
 });
 
 describe("whatsapp through carriers", () => {
-  it("twilio: content instead of a text; a number that is not on WhatsApp is unreachable", async () => {
+  it("twilio: sends content instead of a text; a number that is not on WhatsApp is unreachable", async () => {
     const make = (baseUrl: string) => twilioWhatsappSender({ ...twilioWhatsappOptions, baseUrl });
     const { asked, outcome } = await send(twilioWhatsappCarrier, make);
     expect(outcome).toEqual({ outcome: "accepted", messageId: expect.stringMatching(/^SM/) });
@@ -205,7 +205,7 @@ describe("whatsapp through carriers", () => {
     expect((await refused(63016)).outcome).toEqual({ outcome: "rejected", reason: "HTTP 400, code 63016" });
   });
 
-  it("vonage: a custom message with the template", async () => {
+  it("vonage: sends a custom message with the template", async () => {
     const { asked, outcome } = await send(vonageWhatsappCarrier, (baseUrl) => vonageWhatsappSender({ ...vonageWhatsappOptions, baseUrl }));
     expect(outcome).toMatchObject({ outcome: "accepted" });
     expect(asked).toMatchObject({ channel: "whatsapp", message_type: "custom", client_ref: reference, webhook_version: "v1" });

@@ -22,7 +22,7 @@ interface Asked {
   readonly body?: string;
 }
 
-/** A carrier that answers every request alike. */
+/** A carrier that gives every request the same response. */
 function answering(status: number, body = "{}") {
   const asked: Asked[] = [];
   const fetch: Fetch = async (url, { method, headers, body: sent }) => {
@@ -35,7 +35,7 @@ function answering(status: number, body = "{}") {
 const from = "+15005550006";
 const credentials = { accessKeyId: "AKIAEXAMPLE", secretAccessKey: "secret" };
 
-/** Each carrier whose documentation names a call that sends nothing, that call, and the header that bears the credentials. */
+/** Each carrier that documents a call which sends nothing, that call, and the header with the credentials. */
 const carriers: readonly (readonly [name: string, make: (fetch: Fetch) => SmsSender, request: string, header: string])[] = [
   [
     "twilio",
@@ -82,8 +82,8 @@ const carriers: readonly (readonly [name: string, make: (fetch: Fetch) => SmsSen
 
 const verify = (sender: SmsSender) => sender.verify?.({ signal: AbortSignal.timeout(10_000) });
 
-describe.each(carriers)("%s: whether it takes the credentials", (name, make, request, header) => {
-  it("one request, which sends nothing", async () => {
+describe.each(carriers)("%s: verify checks the credentials", (name, make, request, header) => {
+  it("makes one request, which sends no message", async () => {
     const { asked, fetch } = answering(200);
     expect(await verify(make(fetch))).toEqual([{ name, credentials: "accepted" }]);
     expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([request]);
@@ -95,34 +95,34 @@ describe.each(carriers)("%s: whether it takes the credentials", (name, make, req
     [401, "rejected", "HTTP 401"],
     [403, "unknown", "HTTP 403"],
     [500, "unknown", "HTTP 500"],
-  ])("%i: %s", async (status, word, reason) => {
+  ])("HTTP %i gives `%s`", async (status, word, reason) => {
     expect(await verify(make(answering(status).fetch))).toEqual([{ name, credentials: word, reason }]);
   });
 
-  it("no answer: not known, and no rejection", async () => {
+  it("no response gives `unknown`, not `rejected`", async () => {
     const fetch: Fetch = async () => Promise.reject(Object.assign(new Error("no"), { code: "ECONNREFUSED" }));
     expect(await verify(make(fetch))).toEqual([{ name, credentials: "unknown", reason: "the connection was closed before the response, code ECONNREFUSED" }]);
   });
 });
 
-it("aws says at 400 that it does not know the key", async () => {
+it("aws: HTTP 400 gives `rejected` for an unknown key and `unknown` for denied access", async () => {
   const { fetch } = answering(400, '{"__type":"com.amazon.coral.service#UnrecognizedClientException"}');
   expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch }))).toMatchObject([{ credentials: "rejected" }]);
   const denied = answering(400, '{"__type":"com.amazonaws.pinpointsmsvoicev2#AccessDeniedException"}');
   expect(await verify(awsSender({ region: "eu-west-1", credentials, fetch: denied.fetch }))).toMatchObject([{ credentials: "unknown" }]);
 });
 
-it("whatsapp says at 400 that a token has expired", async () => {
+it("whatsapp: HTTP 400 with code 190, an expired token, gives `rejected`", async () => {
   const { fetch } = answering(400, '{"error":{"code":190,"error_subcode":463}}');
   const sender = whatsappSender({ token: "t", phoneNumberId: "1065", template: "otp", languages: "en_US", fetch });
   expect(await verify(sender)).toEqual([{ name: "whatsapp", credentials: "rejected", reason: "HTTP 400, code 190" }]);
 });
 
-it("Vonage's balance takes no application's token, and a template names no such call: they are not asked", async () => {
+it("http: a sender from a template has no verify, because a template names no call that sends nothing", async () => {
   expect(httpSender({ url: "https://sms.example/send?to={to}&text={text}" }).verify).toBeUndefined();
 });
 
-it("a router asks each route's sender, and names the routes", async () => {
+it("a router verifies the sender of each route and reports each route by name", async () => {
   const sender = router({
     routes: [
       { name: "first", sender: twilioSender({ accountSid: "AC1", authToken: "t", from, fetch: answering(401).fetch }) },

@@ -3,7 +3,7 @@ import type { Fetch } from "../../adapters/kit/transport.js";
 import { type HttpSenderOptions, httpSender } from "../../adapters/sms/http.js";
 import { aMessage, inTime, reference } from "../support/carriers/messages.js";
 
-/** Sends one message and shows the request. */
+/** Sends one message and returns the request. */
 async function request(options: HttpSenderOptions, message = aMessage()) {
   const seen: { url: string; method: string; headers: Record<string, string>; body?: string }[] = [];
   const fetch: Fetch = async (url, { method, headers, body }) => {
@@ -16,7 +16,7 @@ async function request(options: HttpSenderOptions, message = aMessage()) {
 
 const awkward = aMessage({ text: 'a&b=c#d?e%20 "{code}" {to}\r\nünï 😀', receipt_reference: reference, receipt_url: "https://otp.example/r?a=1&t=x" });
 
-it("fills a URL, every value percent-encoded", async () => {
+it("fills in a URL, with every value percent-encoded", async () => {
   const made = await request({ url: "https://sms.example/send?to={to}&n={to_digits}&m={text}&ref={reference}&cb={receipt_url}&c={country}" }, awkward);
   const query = new URL(made.url).searchParams;
   expect(made.method).toBe("GET");
@@ -30,7 +30,7 @@ it("fills a URL, every value percent-encoded", async () => {
   });
 });
 
-it("fills a form, JSON and headers; nothing inside a value is a placeholder or a line break of a header", async () => {
+it("fills in a form, JSON and headers; placeholders inside values are not expanded, and line breaks in headers become spaces", async () => {
   const latin = { ...awkward, text: awkward.text.replace(" 😀", "") };
   const form = await request({ url: "https://sms.example/send", form: { dest: "{to}", msg: "{text}", kind: "otp" } }, awkward);
   expect(form).toMatchObject({ method: "POST", headers: { "content-type": "application/x-www-form-urlencoded" } });
@@ -50,7 +50,7 @@ it("fills a form, JSON and headers; nothing inside a value is a placeholder or a
   expect(made.headers["content-type"]).toBe("application/vnd.sms+json");
 });
 
-it("a header value that cannot be sent is rejected, not unknown, and nothing goes out", async () => {
+it("a message with a header value that cannot be sent is `rejected`, not `unknown`, and no request is made", async () => {
   const sent: string[] = [];
   const fetch: Fetch = async (url) => {
     sent.push(url);
@@ -66,7 +66,7 @@ it("a header value that cannot be sent is rejected, not unknown, and nothing goe
   expect(sent).toEqual([]);
 });
 
-it("{is_unicode} and {coding} say what the text needs; url may be a function, and one that answers none is rejected", async () => {
+it("{is_unicode} and {coding} show the encoding that the text needs; url may be a function, and an invalid URL from it gives `rejected`", async () => {
   const url = "https://sms.example/send?t={text}&u={is_unicode}&coding={coding}";
   expect((await request({ url })).url).toMatch(/u=0&coding=0$/);
   expect((await request({ url }, aMessage({ text: "Кοд 493817" }))).url).toMatch(/u=1&coding=2$/);
@@ -79,7 +79,7 @@ it("{is_unicode} and {coding} say what the text needs; url may be a function, an
   }
 });
 
-it("takes a body that the user makes", async () => {
+it("accepts a body that the user's function builds", async () => {
   const made = await request({
     url: "https://sms.example/send",
     headers: { "content-type": "text/xml" },
@@ -89,7 +89,7 @@ it("takes a body that the user makes", async () => {
   expect(made).toMatchObject({ method: "POST", body: '<sms from="ACME" to="+14155552671"/>' });
 });
 
-it("what the message has no value for becomes empty", async () => {
+it("placeholders for which the message has no value become empty", async () => {
   const { country: _, ...message } = aMessage();
   expect((await request({ url: "https://sms.example/?t={text}&c={country}&r={receipt_url}&f={from}", from: "ACME" }, message)).url).toBe(
     "https://sms.example/?t=Your%20code%20is%20493817.&c=&r=&f=ACME",
@@ -123,14 +123,14 @@ it.each<[string, Partial<HttpSenderOptions>, Response, object]>([
   ],
   ["a code that is the number", { errorCode: "error" }, Response.json({ error: "14155552671" }, { status: 400 }), { outcome: "rejected", reason: "HTTP 400" }],
   ["500 without more", {}, new Response("", { status: 500 }), { outcome: "unknown", reason: "HTTP 500" }],
-])("reads an answer: %s", async (_, options, answer, outcome) => {
+])("reads a response: %s", async (_, options, answer, outcome) => {
   const sender = httpSender({ url: "https://sms.example/?t={text}", fetch: async () => answer, ...options });
   const first = await sender.send(aMessage(), inTime());
   expect(first).toMatchObject(outcome);
   if (!("messageId" in outcome)) expect(first).not.toHaveProperty("messageId");
 });
 
-it("a pattern with a memory is as good for the second message", async () => {
+it("patterns with the g flag work for every message", async () => {
   const sender = httpSender({ url: "https://sms.example/?t={text}", fetch: async () => new Response("ok 1"), accepted: /ok/g, messageId: /ok (\d)/g });
   for (let i = 0; i < 3; i += 1) expect(await sender.send(aMessage(), inTime())).toEqual({ outcome: "accepted", messageId: "1" });
 });
@@ -151,7 +151,7 @@ it.each<[HttpSenderOptions, RegExp]>([
   [{ url: "https://sms.example/?t={text}", rejected: { path: "a" } as never }, /option rejected is not a test/],
   [{ url: "https://sms.example/?t={text}", messageId: "" }, /option messageId must be a non-empty string/],
   [{ url: "https://sms.example/?t={text}", timeout: -1 }, /option timeout/],
-])("a fault in the options is told at construction: %j", (options, message) => {
+])("invalid options throw at construction: %j", (options, message) => {
   expect(() => httpSender(options)).toThrow(TypeError);
   expect(() => httpSender(options)).toThrow(message);
 });

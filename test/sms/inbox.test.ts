@@ -2,7 +2,7 @@ import { expect, it } from "vitest";
 import { inboxSender } from "../../adapters/sms/inbox.js";
 import { aMessage, inTime } from "../support/carriers/messages.js";
 
-it("keeps messages in order, finds the newest to a number, forgets on demand", async () => {
+it("stores messages in order, finds the newest for a number, and can be cleared", async () => {
   const inbox = inboxSender();
   expect(await inbox.send(aMessage({ code: "1" }), inTime())).toEqual({ outcome: "accepted", messageId: "inbox-1" });
   await inbox.send(aMessage({ code: "2" }), inTime());
@@ -14,7 +14,7 @@ it("keeps messages in order, finds the newest to a number, forgets on demand", a
   expect(inbox.messages).toEqual([]);
 });
 
-it("takes an outcome or a rule; what is rejected is not in it, what is unknown is", async () => {
+it("accepts an outcome or a function; stores messages that are unknown, but not rejected ones", async () => {
   const rejecting = inboxSender({ outcome: { outcome: "rejected", reason: "no" } });
   expect(await rejecting.send(aMessage(), inTime())).toEqual({ outcome: "rejected", reason: "no" });
   expect(rejecting.messages).toEqual([]);
@@ -24,7 +24,7 @@ it("takes an outcome or a rule; what is rejected is not in it, what is unknown i
   expect(ruled.messages.map(({ attempt }) => attempt)).toEqual([2]);
 });
 
-it("keeps no more than its limit, and refuses a limit that is none", async () => {
+it("stores only the newest messages up to its limit, and rejects an invalid limit", async () => {
   const inbox = inboxSender({ limit: 2 });
   for (const code of ["1", "2", "3"]) await inbox.send(aMessage({ code }), inTime());
   expect(inbox.messages.map(({ code }) => code)).toEqual(["2", "3"]);

@@ -13,7 +13,7 @@ async function read(changed: Record<string, unknown>) {
   return messageBirdReceipts({ signingKey: "key" }).read(aReceipt({ method: "GET", url, headers: { "messagebird-signature-jwt": token } }), now);
 }
 
-it("takes a token with all its claims, and one without a beginning", async () => {
+it("accepts a token with all its claims, and one without `nbf`", async () => {
   expect(await read({})).toMatchObject({ receipts: [{ messageId: "m1", status: "delivered" }] });
   expect(await read({ nbf: undefined })).toMatchObject({ receipts: [{ messageId: "m1", status: "delivered" }] });
 });
@@ -25,6 +25,6 @@ it.each([
   ["without the URL", { url_hash: undefined }],
   ["with a hash that is no text", { url_hash: 7 }],
   ["that holds a body where there is none", { payload_hash: "00" }],
-])("refuses a token %s", async (_, changed) => {
+])("rejects a token %s", async (_, changed) => {
   expect(await read(changed)).toMatchObject({ refused: "signature" });
 });

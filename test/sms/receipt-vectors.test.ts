@@ -4,12 +4,13 @@ import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { twilioReceipts } from "../../adapters/sms/twilio.js";
 import { aReceipt } from "../support/carriers/messages.js";
 
-/* Signatures that the carriers' own libraries made or accepted, kept here so that our reading of their documentation is not the only one. */
+/* Signatures that the carriers' own libraries made or accepted.
+   They check our code without relying on our own reading of the carriers' documentation. */
 
 const form = (fields: readonly (readonly [string, string])[]) => new URLSearchParams(fields.map(([name, value]): [string, string] => [name, value])).toString();
 const authentic = (reading: object) => !("refused" in reading && reading.refused === "signature");
 
-/** Made by `getExpectedTwilioSignature` of npm twilio 6.2.0; the first one is the example of Twilio's page "Webhooks security". */
+/** Made by `getExpectedTwilioSignature` of npm twilio 6.2.0; the first is from Twilio's page "Webhooks security". */
 const twilio = [
   [
     "12345",
@@ -48,7 +49,7 @@ const twilio = [
   ],
 ] as const;
 
-it.each(twilio)("twilio: its library's signature under %s of %s", async (authToken, url, fields, signature) => {
+it.each(twilio)("twilio: accepts its library's signature with auth token %s for %s", async (authToken, url, fields, signature) => {
   const headers = { "x-twilio-signature": signature };
   const source = twilioReceipts({ authToken });
   expect(authentic(await source.read(aReceipt({ url, headers, body: form(fields) }), 0))).toBe(true);
@@ -56,7 +57,7 @@ it.each(twilio)("twilio: its library's signature under %s of %s", async (authTok
   expect(authentic(await source.read(aReceipt({ url: `${url}#`, headers, body: form(fields) }), 0))).toBe(false);
 });
 
-it("twilio: the scheme's port written out by one side only is no difference, another port is", async () => {
+it("twilio: a port in the URL makes no difference, but another scheme or order of the query does", async () => {
   const [, [authToken, , fields, signature]] = twilio;
   const read = (url: string) => twilioReceipts({ authToken }).read(aReceipt({ url, headers: { "x-twilio-signature": signature }, body: form(fields) }), 0);
   expect(await read("https://otp.example:443/receipts/twilio?a=1&t=abc-_d")).toMatchObject({ receipts: [{ status: "delivered" }] });
@@ -65,7 +66,7 @@ it("twilio: the scheme's port written out by one side only is no difference, ano
   expect(authentic(await read("https://otp.example/receipts/twilio?t=abc-_d&a=1"))).toBe(false);
 });
 
-it("twilio: a JSON body is held by its hash in the URL", async () => {
+it("twilio: a JSON body is checked against its hash in the URL", async () => {
   const body = '{"MessageSid":"SM1","MessageStatus":"sent"}';
   const url = "https://otp.example/r?bodySHA256=fc1a85c3da8e0304d7195ae2bea3fa391521a8060142a85dbfaf6a9db8025570";
   const headers = { "x-twilio-signature": "l32MRhUlh/NzSPRIayMSTSXY5nE=", "content-type": "application/json" };
@@ -89,7 +90,7 @@ it.each([
   ["with a port", "https://otp.example:8443/receipts/plivo?a=1", plivoFields, "kIENZrs9bTnw82A4vdWKLj4Loi63lhPa/ssYUEegiLs="],
   ["with a query alone", "https://otp.example/receipts/plivo?a=1", [], "XL9rMt/AbXf6A18fqzUJSt5HsFyVs4ZLVTlSJ5dojt8="],
   ["with nothing at all", "https://otp.example/receipts/plivo", [], "Ibut/JxOzPqQrLbT0H1/UrN74QcsPxjyQ6K9o91HEDw="],
-] as const)("plivo: its library's V3 signature of a URL %s", async (_, url, fields, signature) => {
+] as const)("plivo: accepts its library's V3 signature of a URL %s", async (_, url, fields, signature) => {
   const read = (headers: Record<string, string>, body: string) => plivoReceipts({ authToken: "plivo-auth-token" }).read(aReceipt({ url, headers, body }), 0);
   const headers = { "x-plivo-signature-v3": signature, "x-plivo-signature-v3-nonce": nonce };
   expect(authentic(await read(headers, form(fields)))).toBe(true);
@@ -98,7 +99,7 @@ it.each([
   expect(authentic(await read(headers, form([...fields, ["Z", "1"]])))).toBe(false);
 });
 
-it("plivo: a V2 signature counts where there is none of V3, never beside a wrong one, and not at all when it is switched off", async () => {
+it("plivo: a V2 signature counts without a V3 one, but not next to an invalid V3 one or with `acceptV2: false`", async () => {
   // Accepted by `validateSignature` of npm plivo 4.79.0.
   const v2 = { "x-plivo-signature-v2": "f0FM6L47RsAVuCJwAV5YIRNVAnHYxciYHgUohK9lgwg=", "x-plivo-signature-v2-nonce": nonce };
   const request = (headers: Record<string, string>) => aReceipt({ url: "https://otp.example/receipts/plivo?a=1", headers, body: form(plivoFields) });
@@ -252,12 +253,12 @@ const messageBird = [
   },
 ];
 
-it.each(messageBird)("messagebird: its library's example: $name", async ({ secret, url, payload, time, token, valid }) => {
+it.each(messageBird)("messagebird: accepts or rejects its library's example as documented: $name", async ({ secret, url, payload, time, token, valid }) => {
   const reading = await messageBirdReceipts({ signingKey: secret ?? "none" }).read(
     aReceipt({ url, body: payload ?? "", headers: { "messagebird-signature-jwt": token } }),
     Date.parse(time),
   );
-  // These are not status reports: what is authentic is malformed.
+  // These are not status reports, so the authentic ones are malformed.
   if (valid) expect(reading).toMatchObject({ refused: "malformed" });
   else expect(reading).toMatchObject({ refused: expect.stringMatching(/^(signature|expired)$/) });
 });

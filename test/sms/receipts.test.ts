@@ -41,9 +41,9 @@ interface Signed {
   readonly report: (status: string) => Record<string, unknown>;
   readonly delivered: Receipt;
   readonly statuses: Readonly<Record<string, Receipt["status"]>>;
-  /** How long a signed time is good for, in milliseconds; undefined where none is signed. */
+  /** How long a signed time is valid, in milliseconds; undefined if no time is signed. */
   readonly lifetime?: number;
-  /** Names of the headers that hold signatures; the body holds SNS' own. */
+  /** Name of the header with the signature; undefined for SNS, which signs in the body. */
   readonly signatureHeader?: string;
 }
 
@@ -274,7 +274,7 @@ const signed: Readonly<Record<string, Signed>> = {
   },
 };
 
-/** The word for "delivered" in a carrier's language. */
+/** The carrier's word for "delivered". */
 const deliveredWord = (carrier: Signed) => Object.entries(carrier.statuses).find(([, status]) => status === "delivered")?.[0] ?? "";
 const good = (carrier: Signed, signing: { at?: number; secret?: string } = {}) =>
   Promise.resolve(carrier.sign(carrier.report(deliveredWord(carrier)), { at: now, ...signing }));
@@ -286,11 +286,11 @@ function withHeader(request: ReceiptRequest, name: string, change: (value: strin
 describe.each(Object.entries(signed))("%s", (name, carrier) => {
   const { source } = carrier;
 
-  it("says who it is", () => {
+  it("has the name of its provider", () => {
     expect(source.provider).toBe(name);
   });
 
-  it("reads a good receipt, and the same one when it is repeated", async () => {
+  it("reads a valid receipt, and the same one again when it is repeated", async () => {
     const request = await good(carrier);
     expect(await source.read(request, now)).toEqual({ receipts: [carrier.delivered] });
     expect(await source.read(request, now + 1000)).toEqual({ receipts: [carrier.delivered] });
@@ -301,13 +301,13 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
     expect(reading).toMatchObject({ receipts: [{ status, messageId: carrier.delivered.messageId }] });
   });
 
-  it("passes over a status that it does not know, which must not end a message's life", async () => {
+  it("ignores an unknown status, which must not become the message's final one", async () => {
     expect(await source.read(await carrier.sign(carrier.report("invented"), { at: now }), now)).toEqual({ receipts: [] });
   });
 
-  it("refuses a tampered receipt", async () => {
+  it("rejects a tampered receipt", async () => {
     const request = await good(carrier);
-    // One bit of each byte in turn would do; the word for the state is what an attacker wants to change.
+    // Changes the word for the status, as an attacker would.
     const tampered =
       name === "messagebird"
         ? { ...request, url: request.url.replace("delivered", "scheduled") }
@@ -323,13 +323,13 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
     expect(await source.read(tampered, now)).toMatchObject({ refused: "signature" });
   });
 
-  it("refuses a signature under another secret", async () => {
+  it("rejects a signature made with another secret", async () => {
     expect(await source.read(await good(carrier, { secret: "another" }), now)).toMatchObject({ refused: "signature" });
   });
 
   const header = carrier.signatureHeader;
   if (header !== undefined) {
-    it("refuses a receipt without its signature, and with a part of it, with more than it, or with another case of it", async () => {
+    it("rejects a receipt whose signature is missing, truncated, extended or in another case", async () => {
       const request = await good(carrier);
       expect(
         await source.read(
@@ -347,7 +347,7 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
         (value) => value.replace(/[a-z]/, (letter) => letter.toUpperCase()),
       ];
       for (const change of changes) {
-        // The scheme before a token is in any case.
+        // The case of the scheme before a token does not matter, so only the token changes.
         const changed = withHeader(request, header, (value) => (header === "authorization" ? `Bearer ${change(value.slice(7))}` : change(value)));
         expect(await source.read(changed, now)).toMatchObject({ refused: "signature" });
       }
@@ -356,7 +356,7 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
 
   const lifetime = carrier.lifetime;
   if (lifetime !== undefined) {
-    it(`refuses a signed time more than ${lifetime / 1000} s old, or from the future`, async () => {
+    it(`rejects a signed time more than ${lifetime / 1000} s old or too far in the future`, async () => {
       const second = Math.floor(now / 1000) * 1000;
       expect(await source.read(await good(carrier, { at: second }), second + lifetime - 1)).toEqual({ receipts: [carrier.delivered] });
       expect(await source.read(await good(carrier, { at: second }), second + lifetime + 1)).toMatchObject({ refused: "expired" });
@@ -366,7 +366,7 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
     });
   }
 
-  it("refuses an authentic report that is none as malformed", async () => {
+  it("rejects an authentic but invalid report as malformed", async () => {
     for (const content of [
       { nothing: "1" },
       {
@@ -391,7 +391,7 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
     }
   });
 
-  it("never leaks the number, and refuses any nonsense without an error", async () => {
+  it("rejects invalid requests without throwing, and never shows the number", async () => {
     const request = await good(carrier);
     const bodies = [
       "",
@@ -424,8 +424,8 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
   });
 });
 
-describe("secrets while they are being changed", () => {
-  it("takes the old one and the new one, and no third", async () => {
+describe("rotation of secrets, and tolerance", () => {
+  it("accepts the old and the new secret, and no third one", async () => {
     const sources: [Signed, ReceiptSource][] = [
       [signed["twilio"]!, twilioReceipts({ authToken: ["new", "twilio-auth-token"] })],
       [signed["vonage"]!, vonageReceipts({ signatureSecret: ["new", "vonage-signature-secret"] })],
@@ -442,14 +442,14 @@ describe("secrets while they are being changed", () => {
     }
   });
 
-  it("keeps to the tolerance that was asked for", async () => {
+  it("applies the option `tolerance`", async () => {
     const strict = sinchReceipts({ webhookSecret: "sinch-webhook-secret", tolerance: 10 });
     expect(await strict.read(await good(signed["sinch"]!, { at: now - 12_000 }), now)).toMatchObject({ refused: "expired" });
     expect(await strict.read(await good(signed["sinch"]!, { at: now - 9000 }), now)).toHaveProperty("receipts.length", 1);
   });
 });
 
-describe("what carriers say of failures", () => {
+describe("the carriers' error codes", () => {
   it.each([
     ["twilio", { MessageSid: "SM1", MessageStatus: "undelivered", ErrorCode: "30003" }, "30003"],
     ["twilio", { MessageSid: "SM1", MessageStatus: "failed", ErrorCode: "The number +14155552671" }, undefined],
@@ -494,7 +494,7 @@ describe("what carriers say of failures", () => {
   });
 });
 
-it("plivo: a signature of the main account's token counts as V3; a bad V3 never makes way for a good V2", async () => {
+it("plivo: the main account's signature counts as V3, and a valid V2 signature does not make up for an invalid V3 one", async () => {
   const { source } = signed["plivo"]!;
   const request = await good(signed["plivo"]!);
   const v3 = request.header("x-plivo-signature-v3");
@@ -514,7 +514,7 @@ it("plivo: a signature of the main account's token counts as V3; a bad V3 never 
   expect(await source.read(named({ ...both, "x-plivo-signature-v3": "AAAA" }), now)).toMatchObject({ refused: "signature" });
 });
 
-it("aws: a final TEXT_SUCCESSFUL is the last word where the carrier gives no other: delivered", async () => {
+it("aws: a TEXT_SUCCESSFUL event marked as final gives delivered", async () => {
   const { source, report, sign } = signed["aws"]!;
   expect(await source.read(await sign({ ...report("SUCCESSFUL"), isFinal: true }, { at: now }), now)).toMatchObject({ receipts: [{ status: "delivered" }] });
 });
@@ -530,7 +530,7 @@ it.each([
     { object: "whatsapp_business_account", entry: [{ changes: [{ field: "messages", value: { messages: [{ from: "14155552671", type: "text" }] } }] }] },
   ],
   ["whatsapp", { object: "whatsapp_business_account", entry: [{ changes: [{ field: "message_template_status_update", value: { event: "APPROVED" } }] }] }],
-])("%s: other events at the same URL are authentic and say nothing: %j", async (name, content) => {
+])("%s: other authentic events at the same URL give no receipts: %j", async (name, content) => {
   const { source, sign } = signed[name]!;
   expect(await source.read(await sign(content, { at: now }), now)).toEqual({ receipts: [] });
 });
@@ -541,7 +541,7 @@ describe("whatsapp", () => {
     source.read(aReceipt({ method: "GET", url: `https://otp.example/receipts/whatsapp?${new URLSearchParams(query)}` }), now);
   const good = { "hub.mode": "subscribe", "hub.verify_token": "verify-token", "hub.challenge": "1158201444" };
 
-  it("returns the challenge by which Meta verifies the URL, to Meta only", async () => {
+  it("returns the challenge by which Meta verifies the URL, only for the verify token", async () => {
     expect(await subscribe(good)).toEqual({ receipts: [], reply: { status: 200, body: "1158201444", contentType: "text/plain" } });
     for (const token of ["", "verify-toke", "verify-token2", "VERIFY-TOKEN"])
       expect(await subscribe({ ...good, "hub.verify_token": token })).toMatchObject({ refused: "signature" });
@@ -566,15 +566,15 @@ describe("whatsapp", () => {
     });
   });
 
-  it("refuses a body that was written again with the same content", async () => {
+  it("rejects a body that was serialized again with the same content", async () => {
     const request = await signWhatsapp(statusWebhook({ id: "wamid.1", status: "sent" }), { at: now });
     const body = Buffer.from(JSON.stringify(JSON.parse(Buffer.from(request.body).toString()), undefined, 1));
     expect(await source.read({ ...request, body }, now)).toMatchObject({ refused: "signature" });
   });
 });
 
-describe("carriers that sign nothing", () => {
-  it("infobip: several results at once, intermediate ones in transit", async () => {
+describe("carriers that do not sign", () => {
+  it("infobip: reads several results at once, with intermediate ones as in transit", async () => {
     const source = infobipReceipts();
     expect(source.provider).toBe("infobip");
     const result = (groupName: string, name: string, error = "NO_ERROR") => ({
@@ -643,7 +643,7 @@ describe("carriers that sign nothing", () => {
     });
   });
 
-  it("africastalking: without the secret of the dashboard's URL nothing is believed; two while it is being changed", async () => {
+  it("africastalking: rejects receipts without the secret in the dashboard's URL, and accepts two secrets during rotation", async () => {
     const body = "id=ATXid_1&status=Success";
     const source = africasTalkingReceipts({ secret: [secret, "the-secret-before-that"] });
     for (const url of [dashboard, dashboard.replace(secret, "the-secret-before-that")])
@@ -653,14 +653,14 @@ describe("carriers that sign nothing", () => {
     expect(await source.read(aReceipt({ body: `${body}&key=${secret}`, url: dashboard.replace(/\?.*/, "") }), now)).toMatchObject({ refused: "signature" });
   });
 
-  it("africastalking: nonsense is malformed", async () => {
+  it("africastalking: invalid bodies are malformed", async () => {
     const source = africasTalkingReceipts({ secret });
     for (const body of ["", "id=1", "status=Success", "{}", "id=a%20b&status=Success"])
       expect(await source.read(aReceipt({ body, url: dashboard }), now)).toMatchObject({ refused: "malformed" });
     expect(await source.read(aReceipt({ body: Buffer.from([0xff]), url: dashboard }), now)).toMatchObject({ refused: "malformed" });
   });
 
-  it("http: a dashboard's URL with a secret, and several reports at once, as Gupshup and others post them", async () => {
+  it("http: reads a dashboard's URL with a secret and several reports at once, as Gupshup and others post them", async () => {
     const gupshup = httpReceipts({
       provider: "gupshup",
       secret: "gupshup-secret-in-url",
@@ -693,7 +693,7 @@ describe("carriers that sign nothing", () => {
       expect(await gupshup.read(aReceipt({ body, url }), now)).toMatchObject({ refused: "malformed" });
   });
 
-  it("http: reads a query, a form and JSON by the names it was given", async () => {
+  it("http: reads a query, a form and JSON by the field names in its options", async () => {
     const kannel = httpReceipts({
       provider: "kannel",
       status: "type",
@@ -752,7 +752,7 @@ it.each<[string, () => unknown, RegExp]>([
   ["http", () => httpReceipts({ statuses: {} }), /option statuses is missing/],
   ["http", () => httpReceipts({ statuses: { ok: "DELIVERED" as never } }), /option statuses.ok is not a status. Pass one of submitted, in_transit/],
   ["http", () => httpReceipts({ provider: "My Carrier", statuses: { a: "delivered" } }), /option provider must be lower-case letters/],
-])("%s: a fault in the options is told at construction, with the fix", (_, make, message) => {
+])("%s: invalid options throw at construction, with the fix", (_, make, message) => {
   expect(make).toThrow(TypeError);
   expect(make).toThrow(message);
 });

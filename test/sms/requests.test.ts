@@ -42,7 +42,7 @@ it.each<[CarrierScript, object]>([
   [infobipCarrier, { from: "ACME", receiptUrl: receipt_url, reference }],
   [telnyxCarrier, { from: "+15005550006", receiptUrl: receipt_url }],
   [africasTalkingCarrier, { from: "ACME" }],
-])("$name: hands over sender, receipt URL and reference, and brings back the carrier's id", async (carrier, taken) => {
+])("$name: passes sender, receipt URL and reference, and returns the carrier's id", async (carrier, taken) => {
   const { url, taken: messages } = await start(carrier);
   const outcome = await carrier.sender(url).send(aMessage({ receipt_url, receipt_reference: reference }), inTime());
   expect(messages).toMatchObject([{ to: "+14155552671", text: "Your code is 493817.", ...taken }]);
@@ -53,7 +53,7 @@ it.each<[CarrierScript, object]>([
   });
 });
 
-it("infobip: the message's id is ours, so that a second hand-over is refused as a duplicate, which means that the first was taken", async () => {
+it("infobip: the message id is ours, and a rejection as a duplicate counts as accepted, because the first request was taken", async () => {
   const duplicate = json(200, { messages: [{ messageId: ourId, status: { groupName: "REJECTED", name: "REJECTED_DUPLICATE_MESSAGE_ID" } }] });
   const { url, requests } = await start(infobipCarrier, duplicate);
   expect(await infobipCarrier.sender(url).send(aMessage(), inTime())).toEqual({ outcome: "accepted", messageId: ourId });
@@ -76,7 +76,7 @@ const wrong: readonly [CarrierScript, (baseUrl: string) => SmsSender, string | u
   [africasTalkingCarrier, (baseUrl) => africasTalkingSender({ ...africasTalkingOptions, apiKey: "no", baseUrl }), undefined],
 ];
 
-it.each(wrong)("$name: wrong credentials are rejected by the carrier's own word", async (carrier, sender, code) => {
+it.each(wrong)("$name: wrong credentials give `rejected` with the HTTP status and the carrier's error code, if any", async (carrier, sender, code) => {
   const { url, taken } = await start(carrier);
   expect(await sender(url).send(aMessage(), inTime())).toEqual({
     outcome: "rejected",
@@ -85,7 +85,7 @@ it.each(wrong)("$name: wrong credentials are rejected by the carrier's own word"
   expect(taken).toEqual([]);
 });
 
-describe("documented answers", () => {
+describe("documented responses", () => {
   const twilioProblem = (status: number, code: number) => json(status, { code, message: "to +14155552671", status });
   const vonageProblem = (status: number, code: string) => json(status, { type: `https://developer.vonage.com/api-errors/messages#${code}`, title: "…" });
   const awsProblem = (status: number, type: string) => json(status, { __type: type });
@@ -243,7 +243,7 @@ describe("from", () => {
       },
       /^not sent: option from failed: RangeError: \*{6} \+…$/,
     ],
-  ])("%s: rejected, unsent", async (_, from, reason) => {
+  ])("%s: rejected and not sent", async (_, from, reason) => {
     const { url, requests } = await start(twilioCarrier);
     expect(await twilioSender({ ...twilioOptions, from, baseUrl: url }).send(aMessage(), inTime())).toEqual({
       outcome: "rejected",
@@ -266,19 +266,19 @@ describe("from", () => {
     [telnyxCarrier, (baseUrl) => telnyxSender({ apiKey: telnyxOptions.apiKey, messagingProfileId: "mp1", baseUrl }), "mp1"],
     [sinchCarrier, (baseUrl) => sinchSender({ servicePlanId: "plan1", apiToken: "sinch-token", baseUrl }), undefined],
     [africasTalkingCarrier, (baseUrl) => africasTalkingSender({ username: "acme", apiKey: "at-key", baseUrl }), undefined],
-  ])("$name: the carrier chooses where we name no one", async (carrier, sender, from) => {
+  ])("$name: the carrier chooses the sender if `from` names none", async (carrier, sender, from) => {
     const { url, taken } = await start(carrier);
     expect(await sender(url).send(aMessage(), inTime())).toMatchObject({ outcome: "accepted" });
     expect(taken[0]?.from).toBe(from);
   });
 });
 
-it("twilio: an API key authenticates in the account's stead", async () => {
+it("twilio: an API key authenticates instead of the account", async () => {
   const { url } = await start(twilioCarrier);
   expect(await twilioSender({ ...twilioOptions, apiKeySid: "SK1", baseUrl: url }).send(aMessage(), inTime())).toMatchObject({ outcome: "accepted" });
 });
 
-it("further fields go along, and override nothing of the message", async () => {
+it("`extra` fields are sent too, and do not override the message", async () => {
   const { url, requests, taken } = await start(twilioCarrier);
   await twilioSender({ ...twilioOptions, extra: { ValidityPeriod: "600", To: "+1999", Body: "x" }, baseUrl: url }).send(aMessage(), inTime());
   expect(new URLSearchParams(requests[0]?.body).get("ValidityPeriod")).toBe("600");
@@ -332,12 +332,12 @@ it.each<[string, () => unknown, RegExp]>([
   ["infobip", () => infobipSender({ baseUrl: "https://x.api.infobip.com", from: "x" } as never), /option apiKey is missing/],
   ["telnyx", () => telnyxSender({ apiKey: "k" }), /^telnyxSender: option from is missing/],
   ["africastalking", () => africasTalkingSender({ apiKey: "k" } as never), /^africasTalkingSender: option username is missing/],
-])("%s: a fault in the options is told at construction, with the fix", (_, make, message) => {
+])("%s: invalid options throw at construction, with the fix", (_, make, message) => {
   expect(make).toThrow(TypeError);
   expect(make).toThrow(message);
 });
 
-it("no error repeats a secret", () => {
+it("no error shows a secret", () => {
   for (const make of [
     () => vonageSender({ from: "x", applicationId: "a", privateKey: "s3cret-pem" }),
     () => twilioSender({ accountSid: "AC1", authToken: "s3cret", from: {} }),

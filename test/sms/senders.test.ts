@@ -21,7 +21,7 @@ for (const { name, run } of senderContract({ behaviours: ["accepts", "refuses", 
     }));
 }
 
-it("console: a message that the carrier accepts is accepted, and others of the contract", async () => {
+it("console: meets the cases of the sender contract that apply to it", async () => {
   for (const { run } of senderContract({ behaviours: ["accepts"] }).filter(
     ({ name }) => !name.includes("arrive unchanged") && !name.includes("under its own id"),
   )) {
@@ -35,7 +35,7 @@ it("console: a message that the carrier accepts is accepted, and others of the c
   }
 });
 
-/** Senders that each break one sentence, and the case that must notice. */
+/** Senders that each break one rule of the contract, and the case that must detect it. */
 const broken: readonly (readonly [string, (sound: SmsSender) => SmsSender])[] = [
   ["refuses", () => ({ send: async () => ({ outcome: "unknown" }) })],
   ["fails", () => ({ send: async () => ({ outcome: "rejected" }) })],
@@ -54,7 +54,7 @@ const broken: readonly (readonly [string, (sound: SmsSender) => SmsSender])[] = 
   ],
 ];
 
-it.each(broken)("the contract rejects a sender that breaks: %s", async (part, breaks) => {
+it.each(broken)("the sender contract detects a sender that breaks: %s", async (part, breaks) => {
   const [carrier] = carriers;
   const cases = senderContract({ patience: 0.5 }).filter(
     ({ name }) => (name.startsWith(`${part}: `) && !name.startsWith("accepts: of")) || name.includes(part),

@@ -28,7 +28,7 @@ const deliver = (to: PeerSession, id: string) =>
 const binds = (peer: Peer) => peer.seen.map(({ command }) => command).filter((command) => command.startsWith("bind_"));
 
 describe('bindType "transmitter+receiver": two binds that behave as one sender', () => {
-  it("messages go by one, receipts come by the other", async () => {
+  it("messages go out on one bind, and receipts come in on the other", async () => {
     const { peer, sender, send, end, receipts } = await openTwo();
     expect(await send()).toMatchObject({ outcome: "accepted", messageId: "m1" });
     await sender.connect();
@@ -38,14 +38,14 @@ describe('bindType "transmitter+receiver": two binds that behave as one sender',
     expect(sender.status()).toMatchObject({ state: "bound", receiver: { state: "bound" } });
   });
 
-  it("without `onReceipt` there is nothing to receive: one bind", async () => {
+  it("without `onReceipt` there is only the transmitter bind", async () => {
     const { peer, sender, send } = await openBench({ bindType: "transmitter+receiver" });
     expect(await send()).toMatchObject({ outcome: "accepted" });
     expect(binds(peer)).toEqual(["bind_transmitter"]);
     expect(sender.status()).not.toHaveProperty("receiver");
   });
 
-  it("connect waits for both, and rejects when one is refused", async () => {
+  it("connect waits for both binds, and rejects if one is rejected", async () => {
     const { peer, sender, clock, send } = await openTwo();
     peer.on("bind_receiver", (pdu, to) => void to.send(pdu.response({ command_status: 0x0e })));
     await expect(sender.connect()).rejects.toThrow("the peer rejected the bind as receiver with ESME_RINVPASWD");
@@ -57,7 +57,7 @@ describe('bindType "transmitter+receiver": two binds that behave as one sender',
     await eventually(() => expect(sender.status().receiver).toEqual({ state: "bound" }));
   });
 
-  it.each(["receiver", "transmitter"] as const)("the %s is made again by itself when it is lost; the other stays", async (role) => {
+  it.each(["receiver", "transmitter"] as const)("a lost %s is bound again on its own, and the other bind stays", async (role) => {
     const { peer, sender, clock, send, end, receipts } = await openTwo();
     await sender.connect();
     const state = () => (role === "receiver" ? sender.status().receiver?.state : sender.status().state);
@@ -73,20 +73,20 @@ describe('bindType "transmitter+receiver": two binds that behave as one sender',
     expect(receipts.at(-1)).toMatchObject({ messageId: "m2" });
   });
 
-  it("each is asked with enquire_link", async () => {
+  it("each bind gets its own enquire_link", async () => {
     const { peer, sender, clock } = await openTwo();
     await sender.connect();
     clock.advance(30_000);
     await eventually(() => expect(peer.of("enquire_link")).toHaveLength(2));
   });
 
-  it("a refused transmitter rejects messages at once, whatever the receiver does", async () => {
+  it("a rejected transmitter bind rejects messages at once, whatever the receiver does", async () => {
     const { peer, send } = await openTwo();
     peer.on("bind_transmitter", (pdu, to) => void to.send(pdu.response({ command_status: 0x0e })));
     expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("as transmitter with ESME_RINVPASWD") });
   });
 
-  it("close waits for answers on one and receipts on the other, then unbinds both", async () => {
+  it("close waits for responses on one bind and receipts on the other, then unbinds both", async () => {
     let finish = () => {};
     const { peer, sender, send, end } = await openTwo({ onReceipt: () => new Promise<void>((resolve) => (finish = resolve)) });
     await sender.connect();
@@ -109,7 +109,7 @@ describe('bindType "transmitter+receiver": two binds that behave as one sender',
     await eventually(() => expect(peer.sessions).toHaveLength(0));
   });
 
-  it("a flood of receipts is held back on its own connection, and submits are answered at once", async () => {
+  it("a flood of receipts blocks only its own connection, and submits are answered at once", async () => {
     let open = () => {};
     const gate = new Promise<void>((resolve) => (open = resolve));
     const { sender, send, end } = await openTwo({ onReceipt: () => gate });
@@ -125,12 +125,12 @@ describe('bindType "transmitter+receiver": two binds that behave as one sender',
   });
 });
 
-describe("a message centre that does not take a transceiver", () => {
+describe("a message centre that does not support the bind type", () => {
   it.each([
     ["ESME_RINVCMDID", 0x03],
     ["ESME_RINVBNDSTS", 0x04],
     ["ESME_RBINDFAIL", 0x0d],
-  ])("refuses it with %s: status, log and outcome name the option `bindType` and its fix", async (name, command_status) => {
+  ])("rejects a transceiver with %s: status, log and outcome name the option `bindType` and its fix", async (name, command_status) => {
     const { peer, sender, send, log } = await openBench();
     peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response({ command_status })));
     const said = expect.stringMatching(new RegExp(`rejected the bind as transceiver with ${name}.*bindType, for it may take "transmitter\\+receiver" alone`));
@@ -139,7 +139,7 @@ describe("a message centre that does not take a transceiver", () => {
     expect(log).toEqual([{ level: "error", fields: expect.objectContaining({ reason: said, bind: "transceiver" }), message: expect.any(String) }]);
   });
 
-  it.each([0x03, 0x00])("by generic_nack with status %i too", async (status) => {
+  it.each([0x03, 0x00])("may reject a transceiver by generic_nack with status %i", async (status) => {
     const { peer, send } = await openBench();
     peer.on("bind_transceiver", (pdu, to) => {
       const nack = Buffer.from("00000010800000000000000000000000", "hex");
@@ -150,7 +150,7 @@ describe("a message centre that does not take a transceiver", () => {
     expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("rejected the bind as transceiver") });
   });
 
-  it("the other way round it names the transceiver; a wrong password names none", async () => {
+  it("a rejected transmitter suggests the transceiver; a wrong password suggests no bind type", async () => {
     const { peer, send } = await openBench({ bindType: "transmitter+receiver" });
     peer.on("bind_transmitter", (pdu, to) => void to.send(pdu.response({ command_status: 0x0d })));
     expect(await send()).toMatchObject({ reason: expect.stringContaining('bindType, for it may take "transceiver" alone') });
@@ -159,7 +159,7 @@ describe("a message centre that does not take a transceiver", () => {
   });
 });
 
-it("a receiver that never answers its bind keeps no message back", async () => {
+it("a receiver bind that is never answered does not delay messages", async () => {
   const { peer, send, clock, sender } = await openTwo();
   peer.on("bind_receiver", withhold);
   expect(await send(aMessage())).toMatchObject({ outcome: "accepted" });

@@ -28,7 +28,7 @@ describe("text", () => {
     return [coding, octetsOf(text, coding, alphabet).toString("hex")];
   };
 
-  it.each(gsm)("the default alphabet, one octet per septet: %j", (text, octets) => {
+  it.each(gsm)("encodes the default alphabet with one octet per septet: %j", (text, octets) => {
     expect(encoded(text)).toEqual(["gsm7", octets]);
   });
 
@@ -37,7 +37,7 @@ describe("text", () => {
     ["ç", "00e7"],
     ["a\x1b", "0061001b"],
     ["😀", "d83dde00"],
-  ])("UCS-2, big-endian, as soon as one character is not in it: %j", (text, octets) => {
+  ])("uses big-endian UCS-2 if one character is outside the alphabet: %j", (text, octets) => {
     expect(encoded(text)).toEqual(["ucs2", octets]);
   });
 
@@ -49,7 +49,7 @@ describe("text", () => {
     ["latin1", "Δ", "ucs2", "0394"],
     ["latin1", "ç", "ucs2", "00e7"],
     ["ascii", "`", "ucs2", "0060"],
-  ] as const)("in %s, where it and GSM 03.38 have every character: %s", (alphabet, text, coding, octets) => {
+  ] as const)("uses %s only if it and GSM 03.38 both have every character, else UCS-2: %s", (alphabet, text, coding, octets) => {
     expect(encoded(text, alphabet)).toEqual([coding, octets]);
   });
 });
@@ -100,7 +100,7 @@ describe("PDUs as npm smpp reads them", () => {
     ["80 septets with escapes", "€".repeat(80), "short_message"],
     ["70 units", "я".repeat(70), "short_message"],
     ["71 units", "я".repeat(71), "message_payload"],
-  ] as const)("a text of %s travels as %s", (_, text, field) => {
+  ] as const)("a text of %s is sent in %s", (_, text, field) => {
     const [pdu, ...further] = parts(text, "payload");
     expect(further).toEqual([]);
     expect(pdu?.[field]?.message).toBe(text);
@@ -115,7 +115,7 @@ describe("PDUs as npm smpp reads them", () => {
     ["a surrogate pair at the edge", `${"я".repeat(66)}😀${"я".repeat(3)}`, [66, 5]],
   ];
 
-  it.each(long)("a text of %s in parts, with a header (udh)", (_, text, lengths) => {
+  it.each(long)("a text of %s is split into parts with a header (udh)", (_, text, lengths) => {
     const pdus = parts(text, "udh");
     expect(pdus.map((pdu) => String(pdu.short_message?.message))).toEqual(split(text, lengths));
     for (const [index, pdu] of pdus.entries()) {
@@ -124,7 +124,7 @@ describe("PDUs as npm smpp reads them", () => {
     }
   });
 
-  it.each(long)("a text of %s in parts, with parameters (sar)", (_, text, lengths) => {
+  it.each(long)("a text of %s is split into parts with parameters (sar)", (_, text, lengths) => {
     const pdus = parts(text, "sar");
     expect(pdus.map((pdu) => String(pdu.short_message?.message))).toEqual(split(text, lengths));
     for (const [index, pdu] of pdus.entries()) {
@@ -132,13 +132,13 @@ describe("PDUs as npm smpp reads them", () => {
     }
   });
 
-  it("in ASCII and Latin-1 too a part holds what GSM 03.38 can: `{` costs two septets", () => {
+  it("parts in ASCII and Latin-1 are as long as in GSM 03.38, where `{` takes two septets", () => {
     const text = "{".repeat(100);
     expect(parts(text, "udh", "latin1").map((pdu) => pdu.short_message?.message?.length)).toEqual([76, 24]);
     expect(parts("x".repeat(160), "udh", "ascii")).toHaveLength(1);
   });
 
-  it("255 parts at most", () => {
+  it("a text has up to 255 parts", () => {
     for (const longMessages of ["payload", "udh", "sar"] as const) {
       const count = (text: string) => partsOf(text, { alphabet: "gsm", dataCoding: 0, longMessages }, 0)?.length;
       expect(count("x".repeat(255 * 153))).toBe(longMessages === "payload" ? 1 : 255);
@@ -167,23 +167,23 @@ describe("deliver_sm as npm smpp writes it", () => {
     message_state: 2,
   });
 
-  it("its text and parameters", () => {
+  it("reads its text and parameters", () => {
     const deliver = readDeliver(full);
     expect(deliver).toMatchObject({ esmClass: 4, text: Buffer.from("id:1 stat:DELIVRD") });
     expect(readString(deliver?.parameters.get(0x1e) as Buffer)).toBe("x1");
     expect(deliver?.parameters.get(0x427)).toEqual(Buffer.of(2));
   });
 
-  it("message_payload where short_message is empty", () => {
+  it("reads message_payload if short_message is empty", () => {
     expect(readDeliver(write({ short_message: "", message_payload: Buffer.from("id:2") }))?.text).toEqual(Buffer.from("id:2"));
   });
 
-  it("cut short anywhere: no throw, and nothing read before its text is whole", () => {
+  it("a PDU that is truncated anywhere does not throw, and is read only if its text is complete", () => {
     const parameters = full.length - (4 + 3) - (4 + 1);
     for (let length = 0; length < full.length; length += 1) expect(readDeliver(full.subarray(0, length)) === undefined, `${length}`).toBe(length < parameters);
   });
 
-  it("any octets: no throw", () => {
+  it("arbitrary octets do not throw", () => {
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (octets) => void readDeliver(Buffer.from(octets))));
   });
 });
@@ -200,13 +200,13 @@ describe("data_sm as npm smpp writes it", () => {
     .toBuffer()
     .subarray(16);
 
-  it("its text and parameters", () => {
+  it("reads its text and parameters", () => {
     const data = readData(full);
     expect(data).toMatchObject({ esmClass: 4, dataCoding: 8, text: data?.parameters.get(0x424) });
     expect(readString(data?.parameters.get(0x1e) as Buffer)).toBe("x1");
   });
 
-  it("cut short, or any octets: no throw", () => {
+  it("a truncated PDU and arbitrary octets do not throw", () => {
     for (let length = 0; length < full.length; length += 1) readData(full.subarray(0, length));
     expect(readData(full.subarray(0, 9))).toBeUndefined();
     fc.assert(fc.property(fc.uint8Array({ maxLength: 300 }), (octets) => void readData(Buffer.from(octets))));
@@ -221,7 +221,7 @@ describe("framing", () => {
     body: fc.uint8Array({ maxLength: 40 }).map((octets) => Buffer.from(octets)),
   });
 
-  it("PDUs come out whole and in order, wherever the stream is cut", () => {
+  it("PDUs are read whole and in order, wherever the stream is cut", () => {
     fc.assert(
       fc.property(fc.array(pdu, { maxLength: 6 }), fc.array(fc.nat(60), { maxLength: 20 }), (pdus, lengths) => {
         let stream = Buffer.concat(pdus.map(encodePdu));
@@ -236,7 +236,7 @@ describe("framing", () => {
     );
   });
 
-  it.each([0, 15, 70_001, 0xffffffff])("a length of %i is a problem, after the PDUs before it", (length) => {
+  it.each([0, 15, 70_001, 0xffffffff])("a length of %i is reported as a problem, after the PDUs before it are read", (length) => {
     const good = encodePdu({ command: 0x15, status: 0, sequence: 1, body: cString("") });
     const bad = Buffer.alloc(4);
     bad.writeUInt32BE(length);
@@ -245,7 +245,7 @@ describe("framing", () => {
     expect(problem).toContain(String(length));
   });
 
-  it("the longest PDU that a peer can send is taken", () => {
+  it("the longest PDU that a peer can send is accepted", () => {
     const body = Buffer.alloc(65_535 + 300);
     expect(pduReader()(encodePdu({ command: 5, status: 0, sequence: 1, body })).pdus).toHaveLength(1);
   });

@@ -18,7 +18,7 @@ async function setUp(onReceipt: (receipt: Receipt) => Promise<void>, change: Par
   const { peer, sender } = bench;
   await sender.connect();
   const statuses: number[] = [];
-  /** Sends receipts without waiting for answers, as a message centre does that comes back after hours. */
+  /** Sends receipts without waiting for responses, like a message centre that comes back after hours. */
   const flood = (count: number) => {
     for (let receipt = 0; receipt < count; receipt += 1) {
       const fields = { esm_class: 4, short_message: `id:r${receipt} stat:DELIVRD` };
@@ -28,15 +28,15 @@ async function setUp(onReceipt: (receipt: Receipt) => Promise<void>, change: Par
   return { ...bench, statuses, flood };
 }
 
-/** Lets the event loop go round, so that whatever lies in a socket is read, unless nobody reads. */
+/** Runs the event loop, so that data in a socket is read unless reading is paused. */
 async function goRound(times = 100): Promise<void> {
   for (let time = 0; time < times; time += 1) await new Promise((resolve) => setImmediate(resolve));
 }
 
-/** The queue, the calls under way, and what one read of the socket (64 KiB) may bring above them. */
+/** The queue, the calls in progress, and what one more read of the socket (64 KiB) may add. */
 const bound = 1_000 + 16 + 65_536 / 50;
 
-describe("a peer that does not read its responses (E6)", () => {
+describe("a peer that does not read its responses", () => {
   const many = Buffer.concat(Array.from({ length: 4_096 }, () => Buffer.from("00000010000000150000000000000001", "hex")));
 
   /** A bound sender, and its peer's side of the connection, which is not read. */
@@ -65,7 +65,7 @@ describe("a peer that does not read its responses (E6)", () => {
     return { sender, clock, peer, close };
   }
 
-  /** Sends enquire_link for as long as it is taken, and returns the bytes. */
+  /** Sends enquire_link for as long as it is read, and returns the number of bytes. */
   async function pour(peer: Socket, patience = 20_000): Promise<number> {
     let written = 0;
     for (let isTaken = true; isTaken && written < 100_000_000; written += many.length) {
@@ -75,18 +75,18 @@ describe("a peer that does not read its responses (E6)", () => {
     return written;
   }
 
-  it("gets no more responses than its socket takes, and is left when it has read none for the response timeout", async () => {
+  it("gets no more responses than its socket buffers, and is disconnected after it has read none for responseTimeout", async () => {
     const { sender, clock, peer, close } = await bound();
     expect(await pour(peer)).toBeLessThan(100_000_000);
     expect(sender.status().state).toBe("bound");
-    // As much as the system's buffers hold may still be on its way.
+    // What the system's buffers hold may still be on its way.
     for (let size = -1; size !== peer.writableLength; await goRound(50_000)) size = peer.writableLength;
     clock.advance(10_000);
     await eventually(() => expect(sender.status()).toMatchObject({ state: "waiting", error: expect.stringContaining("has not read its responses") }));
     await close();
   });
 
-  it("and then reads on: the session goes on, and no listener is left of the pause", async () => {
+  it("keeps its session if it reads again, and the pause leaves no listener behind", async () => {
     const opened: Socket[] = [];
     const onOpen = (message: unknown) => opened.push((message as { socket: Socket }).socket);
     subscribe("net.client.socket", onOpen);
@@ -105,7 +105,7 @@ describe("a peer that does not read its responses (E6)", () => {
 });
 
 describe("many receipts at once", () => {
-  it("at most 16 calls of `onReceipt` at a time; all are handed on, in order, and acknowledged", async () => {
+  it("are passed on in order and acknowledged, with up to 16 calls of `onReceipt` at a time", async () => {
     const taken: string[] = [];
     let running = 0;
     let most = 0;
@@ -122,7 +122,7 @@ describe("many receipts at once", () => {
     expect(taken).toEqual(Array.from({ length: 5_000 }, (_, receipt) => `r${receipt}`));
   });
 
-  it("with a thousand waiting the connection is not read, and read on when there is room", async () => {
+  it("pause the connection while a thousand are waiting, until there is room again", async () => {
     let open = () => {};
     const gate = new Promise<void>((resolve) => (open = resolve));
     const { sender, statuses, flood } = await setUp(() => gate);
@@ -135,7 +135,7 @@ describe("many receipts at once", () => {
     expect(new Set(statuses)).toEqual(new Set([0]));
   });
 
-  it("a store that hangs: after 3 s they go back (ESME_RX_T_APPN), further ones at once, and a submit is answered; when it comes back receipts are taken again", async () => {
+  it("are rejected (ESME_RX_T_APPN) while `onReceipt` hangs for 3 s or more, submits still work, and receipts are accepted again afterwards", async () => {
     let open = () => {};
     const gate = new Promise<void>((resolve) => (open = resolve));
     const taken = new Set<string | undefined>();
@@ -170,7 +170,7 @@ describe("many receipts at once", () => {
     expect(new Set(statuses.slice(20_000))).toEqual(new Set([0]));
   });
 
-  it("a slow one: what waited 3 s goes back, the others are taken, and nothing is answered twice", async () => {
+  it("are rejected after waiting 3 s for a slow `onReceipt`, while the others are accepted, and none is answered twice", async () => {
     const gates: (() => void)[] = [];
     const { peer, clock, sender, statuses, flood } = await setUp(() => new Promise((resolve) => gates.push(resolve)));
     flood(32);
@@ -191,7 +191,7 @@ describe("many receipts at once", () => {
     expect(peer.of("deliver_sm_resp")).toHaveLength(33);
   });
 
-  it("a connection that is not read is not taken for dead", async () => {
+  it("do not make a paused connection count as dead", async () => {
     const { clock, sender, peer, flood } = await setUp(() => new Promise(() => {}), { responseTimeout: 2 });
     flood(20_000);
     await eventually(() => expect(sender.status().receipts).toBeGreaterThan(1_000));
@@ -208,7 +208,10 @@ describe("many receipts at once", () => {
 const adapter = new URL("../../adapters/sms/smpp/index.ts", import.meta.url).href;
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** In a process of its own, so that its memory is the sender's alone: takes `count` receipts slowly, and sends a message for every thousandth. It prints what it saw. */
+/**
+ * A module for a separate process, whose memory is the sender's alone. It takes `count` receipts slowly,
+ * sends a message for every thousandth, and prints what it saw.
+ */
 const taker = (port: number, count: number) => `
   import { smppSender } from ${JSON.stringify(adapter)};
   const seen = new Set();
@@ -243,7 +246,7 @@ const taker = (port: number, count: number) => `
   const before = heap();
   console.log("bound");`;
 
-it("50,000 receipts for a slow `onReceipt`: none lost, calls and memory bounded, submits answered meanwhile", async () => {
+it("50,000 receipts for a slow `onReceipt`: none is lost, calls and memory stay bounded, and submits are answered in the meantime", async () => {
   const count = 50_000;
   const peer = await openPeer();
   const module = taker(peer.port, count);
@@ -255,7 +258,7 @@ it("50,000 receipts for a slow `onReceipt`: none lost, calls and memory bounded,
     const lines = createInterface(child.stdout)[Symbol.asyncIterator]();
     expect((await lines.next()).value).toBe("bound");
 
-    // A message centre with a window five times as large as the queue, which repeats what is given back.
+    // A message centre with a window five times the size of the queue, which repeats rejected receipts.
     const session = peer.sessions[0] as PeerSession;
     const waiting = Array.from(
       { length: count },

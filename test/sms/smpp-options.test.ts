@@ -4,8 +4,8 @@ import { aMessage, stoppedClock } from "../support/smpp.js";
 
 const good = { host: "127.0.0.1", systemId: "me", password: "secret" };
 
-describe("options that cannot work are told at construction, with the fix", () => {
-  it("none at all", () => {
+describe("invalid options throw at construction, with the fix", () => {
+  it("no options at all", () => {
     expect(() => smppSender(undefined as unknown as SmppOptions)).toThrow("smppSender({ host, systemId, password })");
   });
 
@@ -79,13 +79,13 @@ it.each([
   ["from", 60777, "neither text, a map nor a function"],
   ["from", {}, "is an empty map"],
   ["from.fr", { fr: "Acme" }, "alpha-2 code in capitals"],
-])("%s as with the senders over HTTP: %j", (name, from, problem) => {
+])("%s is checked as in the HTTP senders: %j", (name, from, problem) => {
   const build = () => smppSender({ ...good, from } as SmppOptions);
   expect(build).toThrow(`smppSender: option ${name} `);
   expect(build).toThrow(problem);
 });
 
-describe("messages that cannot be sent are rejected before anything is connected", () => {
+describe("messages that cannot be sent are rejected without connecting", () => {
   const clock = stoppedClock();
 
   it.each([

@@ -23,7 +23,7 @@ async function setUp(change: Partial<SmppOptions> = {}) {
   return { peer, clock, receipts, sender, send: (to = "+14155552677", text = "Your code is 482913") => sender.send(aMessage({ to, text }), clock.context()) };
 }
 
-/** The PDUs that came, once there are so many: its words come by another way than its answers. */
+/** The submits, once `count` have arrived: the peer reports them on another stream than its responses. */
 async function submits(peer: PerlPeer, count: number): Promise<readonly PerlPdu[]> {
   await eventually(() => expect(peer.of("submit_sm")).toHaveLength(count));
   return peer.of("submit_sm");
@@ -32,7 +32,7 @@ async function submits(peer: PerlPeer, count: number): Promise<readonly PerlPdu[
 const ascii = (hex: string | number | undefined) => Buffer.from(String(hex), "hex").toString("latin1");
 
 describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Perl's Net::SMPP", () => {
-  it("binds, and the peer's enquire_link is answered", async () => {
+  it("binds and responds to the peer's enquire_link", async () => {
     const { peer, sender } = await setUp();
     await sender.connect();
     await eventually(() => expect(peer.of("enquire_link_resp")).toHaveLength(1));
@@ -40,7 +40,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     expect([ascii(bind["system_id"]), ascii(bind["password"]), bind["interface_version"]]).toEqual([systemId, password, 0x34]);
   });
 
-  it("a text in the default alphabet, octet for octet", async () => {
+  it("sends a text in the default alphabet, octet for octet", async () => {
     const { peer, send } = await setUp();
     expect(await send(undefined, "Code {482913} @ £5 €")).toMatchObject({ outcome: "accepted", messageId: "perl-1" });
     const [submit] = await submits(peer, 1);
@@ -57,7 +57,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     expect(submit?.["short_message"]).toBe(`${Buffer.from("Code ").toString("hex")}1b28${Buffer.from("482913").toString("hex")}1b29200020013520${"1b65"}`);
   });
 
-  it("a text in UCS-2", async () => {
+  it("sends a text in UCS-2", async () => {
     const { peer, send } = await setUp();
     await send(undefined, "Код 482913");
     const [submit] = await submits(peer, 1);
@@ -65,7 +65,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     expect(Buffer.from(String(submit?.["short_message"]), "hex").swap16().toString("utf16le")).toBe("Код 482913");
   });
 
-  it("the end of a code, and the ids of a registered text", async () => {
+  it("sends the code's validity and the ids of a registered text", async () => {
     const { peer, clock, sender } = await setUp();
     const registered = { entity: "1701158019811140068", template: "1707160000000000001" };
     await sender.send(aMessage({ to: "+14155552677", expires_at: clock.now() + 600_000, registered }), clock.context());
@@ -73,7 +73,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     expect([submit?.["validity_period"], submit?.[0x1400], submit?.[0x1401]].map(ascii)).toEqual(["000000001000000R", registered.entity, registered.template]);
   });
 
-  it("a long text in parts with a header", async () => {
+  it("sends a long text in parts with a header", async () => {
     const { peer, send } = await setUp({ longMessages: "udh" });
     expect(await send(undefined, "x".repeat(200))).toMatchObject({ outcome: "accepted", messageId: "perl-2" });
     const parts = await submits(peer, 2);
@@ -85,7 +85,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     ["its text", "+14155552675", "UNDELIV 034"],
     ["its parameters", "+14155552676", "UNDELIV"],
     ["both", "+14155552677", "UNDELIV 034"],
-  ])("a receipt from %s is handed on and acknowledged", async (_, to, error) => {
+  ])("a receipt from %s is passed on and acknowledged", async (_, to, error) => {
     const { peer, send, receipts } = await setUp();
     await send(to);
     await eventually(() => expect(peer.of("deliver_sm_resp")[0]).toMatchObject({ status: 0 }));
@@ -96,12 +96,12 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     ["+14155550001", { outcome: "rejected", reason: "ESME_RINVDSTADR (0x0000000B)" }],
     ["+14155550002", { outcome: "rejected", reason: "ESME_RTHROTTLED (0x00000058)" }],
     ["+14155550004", { outcome: "unknown", reason: expect.stringContaining("connection lost") }],
-  ])("what it refuses, throttles or cuts off: %s", async (to, outcome) => {
+  ])("a rejection, throttling or a cut connection gives the right outcome: %s", async (to, outcome) => {
     const { send } = await setUp();
     expect(await send(to)).toEqual(outcome);
   });
 
-  it("what it does not answer is unknown, and it is asked whether it lives", async () => {
+  it("a message without a response is unknown, and the peer gets an enquire_link", async () => {
     const { peer, send, sender, clock } = await setUp({ responseTimeout: 2 });
     const outcome = send("+14155550003");
     await eventually(() => expect(peer.of("submit_sm")).toHaveLength(1));
@@ -111,13 +111,13 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     expect(sender.status().state).toBe("bound");
   });
 
-  it("wrong password", async () => {
+  it("a wrong password rejects connect and the message", async () => {
     const { sender, send } = await setUp({ password: "wrong" });
     await expect(sender.connect()).rejects.toThrow("ESME_RINVPASWD");
     expect(await send()).toMatchObject({ outcome: "rejected", reason: expect.stringContaining("ESME_RINVPASWD") });
   });
 
-  it("binds again after it was killed and started anew", async () => {
+  it("binds again after the peer is killed and restarted", async () => {
     const { peer, sender, send, clock } = await setUp();
     expect(await send()).toMatchObject({ outcome: "accepted" });
     await peer.stop();
@@ -127,7 +127,7 @@ describe.runIf(netSmppIsInstalled("SMPP against Perl's Net::SMPP"))("against Per
     expect(await send()).toMatchObject({ outcome: "accepted" });
   });
 
-  it("five hundred messages in a window of fifty, each with its receipt; close unbinds", async () => {
+  it("five hundred messages in a window of fifty each get an id and a receipt, and close unbinds", async () => {
     const { peer, sender, send, receipts } = await setUp({ window: 50 });
     const outcomes = await Promise.all(Array.from({ length: 500 }, (_, index) => send(`+1415555${1000 + index}`)));
     expect(new Set(outcomes.map((outcome) => (outcome.outcome === "accepted" ? outcome.messageId : outcome.outcome))).size).toBe(500);

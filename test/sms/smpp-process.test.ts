@@ -8,7 +8,7 @@ import { password, startPeer, systemId } from "../support/smpp.js";
 const adapter = new URL("../../adapters/sms/smpp/index.ts", import.meta.url).href;
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
-/** Runs a module in a process of its own and answers what it printed; fails when the process does not end by itself. */
+/** Runs a module in a separate process and returns what it printed; fails if the process does not exit by itself. */
 async function run(port: number, body: string): Promise<string> {
   const module = `
     import { smppSender } from ${JSON.stringify(adapter)};
@@ -23,7 +23,7 @@ it("a sender that is not connected does not keep the process alive", async () =>
   expect(await run(await freePort(), `await sender.connect().catch((error) => console.log(error.message));`)).toContain("ECONNREFUSED");
 });
 
-it("a closed one neither, and its sockets and timers are gone", async () => {
+it("a closed sender leaves no socket or timer that keeps the process alive", async () => {
   const peer = await startPeer();
   const text = await run(
     peer.port,

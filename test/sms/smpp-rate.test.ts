@@ -7,7 +7,7 @@ import { closeBenches, openBench } from "../support/smpp-bench.js";
 afterEach(closeBenches);
 
 describe("`messagesPerSecond`", () => {
-  it("written evenly: one at once, the next each a tenth of a second later", async () => {
+  it("messages are written evenly: the first at once, then one every tenth of a second", async () => {
     const { peer, clock, sender, send } = await openBench({ messagesPerSecond: 10 });
     await sender.connect();
     const outcomes = Promise.all(Array.from({ length: 5 }, () => send()));
@@ -21,7 +21,7 @@ describe("`messagesPerSecond`", () => {
     expect((await outcomes).map(({ outcome }) => outcome)).toEqual(Array(5).fill("accepted"));
   });
 
-  it("no burst after a pause, nor after a new connection", async () => {
+  it("a pause or a new connection is followed by no burst", async () => {
     const { peer, clock, sender, send } = await openBench({ messagesPerSecond: 10, rebind: { min: 10, max: 10 } });
     await send();
     (peer.sessions[0] as PeerSession).destroy();
@@ -35,7 +35,7 @@ describe("`messagesPerSecond`", () => {
     expect(sender.status().queued).toBe(1);
   });
 
-  it("within the window: a message waits for both", async () => {
+  it("a message waits for both the rate and the window", async () => {
     const { peer, clock, sender, send } = await openBench({ messagesPerSecond: 10, window: 1 });
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu) => void held.push(pdu));
@@ -48,7 +48,7 @@ describe("`messagesPerSecond`", () => {
     expect(sender.status()).toMatchObject({ queued: 0, outstanding: 1 });
   });
 
-  it("what finds no turn before its deadline is rejected, with the option's name", async () => {
+  it("a message that gets no turn before its deadline is rejected, with the option's name", async () => {
     const { clock, sender, send } = await openBench({ messagesPerSecond: 0.1 });
     expect(await send()).toMatchObject({ outcome: "accepted" });
     const late = send();
@@ -57,7 +57,7 @@ describe("`messagesPerSecond`", () => {
     expect(sender.status().queued).toBe(0);
   });
 
-  it("parts of a long message count each", async () => {
+  it("each part of a long message counts", async () => {
     const { clock, sender, send } = await openBench({ messagesPerSecond: 10, longMessages: "udh" });
     const outcome = send(aMessage({ text: "x".repeat(200) }));
     await eventually(() => expect(sender.status()).toMatchObject({ state: "bound", queued: 1, outstanding: 0 }));
@@ -69,7 +69,7 @@ describe("`messagesPerSecond`", () => {
 });
 
 describe("evenPace", () => {
-  it.each([1, 3, 7, 250, 1_000])("in no second more than %i, and over ten seconds no less", (perSecond) => {
+  it.each([1, 3, 7, 250, 1_000])("allows up to %i starts in any second, and no fewer over ten seconds", (perSecond) => {
     const clock = fixedClock();
     const starts: number[] = [];
     const take = evenPace(perSecond, clock, () => start());
@@ -83,7 +83,7 @@ describe("evenPace", () => {
     expect(starts.length).toBeGreaterThanOrEqual(10 * perSecond);
   });
 
-  it("a timer that is late is made up for by one start, not more", () => {
+  it("a late timer is made up for by one extra start only", () => {
     const clock = fixedClock();
     const timers: (() => void)[] = [];
     const starts: number[] = [];

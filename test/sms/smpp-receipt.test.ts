@@ -41,31 +41,31 @@ describe("states", () => {
     ...["FAILED", "UNDELIVERABLE", "UNDELIVERED", "UNDELIVRD", "REJECTED", "EXPIRD", "CANCELLED", "SYSERR", "NOROUTE", "BLIST"].map(
       (word) => [word, "undeliverable"] as const,
     ),
-  ])("words that message centres write: %s is %s", (stat, status) => {
+  ])("other words that message centres use: %s is %s", (stat, status) => {
     expect(read({ short_message: text(stat) })?.status).toBe(status);
     expect(read({ short_message: text(stat.toLowerCase()) })?.status).toBe(status);
   });
 
-  it("the parameter counts where the text differs", () => {
+  it("the parameter takes precedence over the text", () => {
     expect(read({ short_message: text("UNDELIV"), message_state: 2 })).toMatchObject({ status: "delivered" });
   });
 
-  it.each(["PDLIVRD", "stat"])("a word that is not known does not end a message's life: %s", (stat) => {
+  it.each(["PDLIVRD", "stat"])("an unknown word does not give a final status: %s", (stat) => {
     const receipt = read({ short_message: text(stat) });
     expect(receipt).toMatchObject({ status: "unknown", error: stat.toUpperCase() });
     expect(receipt && isFinal(receipt.status)).toBe(false);
   });
 
-  it("a message_state that is not known leaves the word to the text", () => {
+  it("with an unknown message_state the text gives the status", () => {
     expect(read({ short_message: text("DELIVRD"), message_state: 77 })).toMatchObject({ status: "delivered" });
     expect(read({ receipted_message_id: "1", message_state: 77 })).toEqual({ messageId: "1", idSpace: "here", status: "unknown" });
   });
 
-  it("an error of 000 is none", () => {
+  it("an error of 000 is left out", () => {
     expect(read({ short_message: text("EXPIRED") })).toMatchObject({ error: "EXPIRED" });
   });
 
-  it("lower case, no error, UCS-2", () => {
+  it("reads lower case, a text without an error, and UCS-2", () => {
     expect(read({ short_message: "id:77 stat:delivrd" })).toMatchObject({ messageId: "77", status: "delivered" });
     expect(read({ data_coding: 8, short_message: Buffer.from("id:77 stat:DELIVRD", "utf16le").swap16() })).toMatchObject({
       messageId: "77",
@@ -74,20 +74,20 @@ describe("states", () => {
   });
 });
 
-describe("when it was", () => {
+describe("the time of a receipt", () => {
   it.each([
     [0, "2611201201", "2026-11-20T12:01:00Z"],
     [5.5, "2611201201", "2026-11-20T06:31:00Z"],
     [-8, "261120120159", "2026-11-20T20:01:59Z"],
-  ])("the done date, where the offset of its clock is known: %d h, %s", (hours, date, at) => {
+  ])("is the done date if the offset of its clock is known: %d h, %s", (hours, date, at) => {
     expect(read({ short_message: `id:1 done date:${date} stat:DELIVRD` }, { receiptOffset: hours * 3_600_000 })?.at).toBe(Date.parse(at));
   });
 
-  it("left out where the offset is not known, for the date says no zone", () => {
+  it("is left out if the offset is unknown, because the date has no time zone", () => {
     expect(read({ short_message: text("DELIVRD") })).not.toHaveProperty("at");
   });
 
-  it.each(["", "26112012", "2613201201", "tomorrow"])("left out where there is no such date: %j", (date) => {
+  it.each(["", "26112012", "2613201201", "tomorrow"])("is left out if the date is invalid: %j", (date) => {
     expect(read({ short_message: `id:1 done date:${date} stat:DELIVRD` }, { receiptOffset: 0 })).toEqual({
       messageId: "1",
       idSpace: "here",
@@ -96,23 +96,23 @@ describe("when it was", () => {
   });
 });
 
-describe("what is not a receipt", () => {
-  it("a message from a phone, even if its text looks like one", () => {
+describe("receipts and other messages", () => {
+  it("a message from a phone is not a receipt, even if its text looks like one", () => {
     expect(isReceipt(deliver({ esm_class: 0, short_message: text("DELIVRD") }))).toBe(false);
   });
 
-  it("esm_class or the parameter make one", () => {
+  it("esm_class or the parameter receipted_message_id makes a receipt", () => {
     expect(isReceipt(deliver({ esm_class: 4 }))).toBe(true);
     expect(isReceipt(deliver({ esm_class: 0x20 }))).toBe(true);
     expect(isReceipt(deliver({ esm_class: 0, receipted_message_id: "1" }))).toBe(true);
   });
 
-  it.each(["", "stat:DELIVRD", "text: id:5 stat:DELIVRD"])("one that names no message is none: %j", (short_message) => {
+  it.each(["", "stat:DELIVRD", "text: id:5 stat:DELIVRD"])("a text without a message id is not read as a receipt: %j", (short_message) => {
     expect(read({ short_message })).toBeUndefined();
   });
 });
 
-it("neither the text of the message nor a long word of the carrier gets into the receipt", () => {
+it("neither the text of the message nor a long word of the carrier appears in the receipt", () => {
   const receipt = read({ short_message: "id:9 stat:UNDELIV err:14155552671 text:482913 err:482913" });
   expect(receipt).toEqual({ messageId: "9", idSpace: "here", status: "undeliverable", error: "UNDELIV" });
   expect(read({ short_message: "id:9 stat:14155552671" })).toEqual({ messageId: "9", idSpace: "here", status: "unknown" });
@@ -132,7 +132,7 @@ describe("message ids", () => {
     ["decimal-to-hex", "00FF", "255", "ff"],
     ["decimal-to-hex", "123456789ABCDEF0123456789", "90144042682896311822508713865", "123456789abcdef0123456789"],
     ["hex-to-decimal", "UUID-1", "uuid-1", "uuid-1"],
-  ] as [ReceiptIds, string, string, string][])("%s: answer %s and receipt %s meet in %s", (receiptIds, submitted, receipted, reported) => {
+  ] as [ReceiptIds, string, string, string][])("%s: %s in the response and %s in the receipt both become %s", (receiptIds, submitted, receipted, reported) => {
     expect(submittedId(submitted, receiptIds)).toBe(reported);
     expect(read({ short_message: `id:${receipted} stat:DELIVRD` }, { receiptIds })?.messageId).toBe(reported);
     if (receiptIds === "same") expect(read({ receipted_message_id: receipted, message_state: 2 })?.messageId).toBe(reported);
@@ -141,12 +141,12 @@ describe("message ids", () => {
   it.each([
     ["3Xk9aB", "3Xk9Ab"],
     ["00g1", "g1"],
-  ])("ids that may be of two messages stay two: %s, %s", (one, other) => {
+  ])("ids that may belong to two messages stay different: %s, %s", (one, other) => {
     expect(submittedId(one, "same")).not.toBe(submittedId(other, "same"));
     expect(submittedId(one, "same")).toBe(one);
   });
 
-  it("the parameter is spelt as the answer was, unless it repeats the text", () => {
+  it("the parameter's id has the base of the response, unless it repeats the text's id", () => {
     const named = (inText: string, parameter: string) =>
       read({ short_message: `id:${inText} stat:DELIVRD`, receipted_message_id: parameter }, { receiptIds: "decimal-to-hex" })?.messageId;
     expect(named("255", "FF")).toBe("ff");
@@ -154,7 +154,7 @@ describe("message ids", () => {
     expect(named("0255", "255")).toBe("ff");
   });
 
-  it("an answer without an id names none", () => {
+  it("an empty id in a response gives no message id", () => {
     expect(submittedId("", "same")).toBeUndefined();
   });
 });

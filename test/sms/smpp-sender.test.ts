@@ -14,7 +14,7 @@ const withhold = () => {};
 const answer = (status: number) => (pdu: PeerPdu, to: PeerSession) => void to.send(pdu.response({ command_status: status }));
 
 describe("bind and submit", () => {
-  it("connects at the first send, binds as a transceiver, and the message is accepted with the peer's id", async () => {
+  it("the first send connects, binds as a transceiver and returns the peer's message id", async () => {
     const { peer, sender, send } = await openBench({ systemType: "otp", serviceType: "CMT" });
     expect(sender.status()).toEqual({ state: "idle", queued: 0, outstanding: 0, window: 10, receipts: 0 });
     expect(await send()).toEqual({ outcome: "accepted", messageId: "m1" });
@@ -53,19 +53,19 @@ describe("bind and submit", () => {
     [(message: { country?: string }) => (message.country === "US" ? "60777" : "Acme"), "60777", 3, 0],
     [{ US: "+15005550006", default: "Acme" }, "15005550006", 1, 1],
     [{ GB: "+447400123456", default: "Acme" }, "Acme", 5, 0],
-  ])("from %j", async (from, address, ton, npi) => {
+  ])("source address, TON and NPI for from %j", async (from, address, ton, npi) => {
     const { peer, send } = await openBench({ from } as Partial<SmppOptions>);
     await send();
     expect(peer.of("submit_sm")[0]).toMatchObject({ source_addr: address, source_addr_ton: ton, source_addr_npi: npi });
   });
 
-  it("types of number and numbering plans as the options say", async () => {
+  it("uses the TON and NPI in the options", async () => {
     const { peer, send } = await openBench({ fromTon: 0, fromNpi: 9, destinationTon: 2, destinationNpi: 8 });
     await send();
     expect(peer.of("submit_sm")[0]).toMatchObject({ source_addr_ton: 0, source_addr_npi: 9, dest_addr_ton: 2, dest_addr_npi: 8 });
   });
 
-  it("sends that come before the bind wait for it, on one connection", async () => {
+  it("sends before the bind wait for it and share one connection", async () => {
     const { peer, send } = await openBench();
     const outcomes = await Promise.all(Array.from({ length: 5 }, () => send()));
     expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array(5).fill("accepted"));
@@ -77,13 +77,13 @@ describe("bind and submit", () => {
     [0x45, "ESME_RSUBMITFAIL (0x00000045)"],
     [0x08, "ESME_RSYSERR (0x00000008)"],
     [0x0400, "0x00000400"],
-  ])("status %i is a rejection that names it", async (status, reason) => {
+  ])("status %i gives `rejected` with the status in the reason", async (status, reason) => {
     const { peer, send } = await openBench();
     peer.on("submit_sm", answer(status));
     expect(await send()).toEqual({ outcome: "rejected", reason });
   });
 
-  it("an answer without an id is an acceptance without one", async () => {
+  it("a response without an id gives `accepted` without a message id", async () => {
     const { peer, send } = await openBench();
     peer.on("submit_sm", (pdu, to) => void to.send(pdu.response()));
     expect(await send()).toEqual({ outcome: "accepted" });
@@ -92,7 +92,7 @@ describe("bind and submit", () => {
   it.each([
     [3, "ESME_RINVCMDID (0x00000003)"],
     [0, "0x00000000"],
-  ])("generic_nack with status %i is a rejection too", async (status, reason) => {
+  ])("generic_nack with status %i also gives `rejected`", async (status, reason) => {
     const { peer, send } = await openBench();
     peer.on("submit_sm", (pdu, to) => {
       const nack = Buffer.from("00000010800000000000000000000000", "hex");
@@ -103,13 +103,13 @@ describe("bind and submit", () => {
     expect(await send()).toEqual({ outcome: "rejected", reason });
   });
 
-  it("a status that says nothing leaves the outcome unknown", async () => {
+  it("the status ESME_RUNKNOWNERR gives `unknown`", async () => {
     const { peer, send } = await openBench();
     peer.on("submit_sm", answer(0xff));
     expect(await send()).toEqual({ outcome: "unknown", reason: "ESME_RUNKNOWNERR (0x000000FF)" });
   });
 
-  it("an answer of the wrong command leaves the outcome unknown", async () => {
+  it("a response with the wrong command gives `unknown`", async () => {
     const { peer, send } = await openBench();
     peer.on("submit_sm", (pdu, to) => {
       const strange = Buffer.from("00000010800000150000000000000000", "hex");
@@ -123,7 +123,7 @@ describe("bind and submit", () => {
 describe("receipts", () => {
   const receiptText = "id:m1 sub:001 dlvrd:001 submit date:2611201200 done date:2611201201 stat:DELIVRD err:000 text:Your code is 4829";
 
-  /** What the peer is answered. */
+  /** Sends a deliver_sm from the peer and returns the response. */
   const deliver = (peer: Peer, fields: Record<string, unknown>) =>
     new Promise<PeerPdu>((resolve) => session(peer).deliver_sm({ source_addr: "14155552671", destination_addr: "Acme", ...fields }, resolve));
 
@@ -131,7 +131,7 @@ describe("receipts", () => {
     ["text", { esm_class: 4, short_message: receiptText }],
     ["parameters", { esm_class: 4, receipted_message_id: "m1", message_state: 2 }],
     ["both", { esm_class: 4, short_message: receiptText, receipted_message_id: "m1", message_state: 2 }],
-  ])("from %s: asked for, handed on, acknowledged", async (_, fields) => {
+  ])("a receipt from %s is requested, passed on and acknowledged", async (_, fields) => {
     const receipts: Receipt[] = [];
     const { peer, send } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     const outcome = await send();
@@ -141,7 +141,7 @@ describe("receipts", () => {
     expect(outcome).toEqual({ outcome: "accepted", messageId: "m1", idSpace: spaceOf(peer) });
   });
 
-  it("by data_sm too, and one that is cut short gets ESME_RINVCMDLEN", async () => {
+  it("receipts are also read from data_sm, and a truncated data_sm gets ESME_RINVCMDLEN", async () => {
     const receipts: Receipt[] = [];
     const { peer, sender, send } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     await send();
@@ -159,7 +159,7 @@ describe("receipts", () => {
     await sender.close();
   });
 
-  it("ids in two bases meet", async () => {
+  it("a hexadecimal id and the same id in decimal match", async () => {
     const receipts: Receipt[] = [];
     const { peer, send } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt), receiptIds: "decimal-to-hex" });
     peer.on("submit_sm", (pdu, to) => void to.send(pdu.response({ message_id: "00FF" })));
@@ -169,7 +169,7 @@ describe("receipts", () => {
     expect(outcome).toEqual({ outcome: "accepted", messageId: "ff", idSpace: spaceOf(peer) });
   });
 
-  it("ids that are padded, or in other case, meet", async () => {
+  it("ids match despite padding or different case", async () => {
     const receipts: Receipt[] = [];
     const { peer, send } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     peer.on("submit_sm", (pdu, to) => void to.send(pdu.response({ message_id: "00000A1F" })));
@@ -178,7 +178,7 @@ describe("receipts", () => {
     expect(outcome).toMatchObject({ messageId: receipts[0]?.messageId });
   });
 
-  it("outcome and receipt say what the id is unique in: the account at this host, or the option `idSpace`", async () => {
+  it("outcome and receipt name the space in which the id is unique: the account at this host, or the option `idSpace`", async () => {
     const receipts: Receipt[] = [];
     const onReceipt = (receipt: Receipt) => void receipts.push(receipt);
     const one = await openBench({ onReceipt });
@@ -190,12 +190,12 @@ describe("receipts", () => {
     expect(receipts.map(({ idSpace }) => idSpace)).toEqual([spaceOf(one.peer), "acme-transactional"]);
   });
 
-  it("without `onReceipt` no receipt comes, so the id need not be kept: no `idSpace`", async () => {
+  it("without `onReceipt` the outcome has no `idSpace`, because the id need not be stored", async () => {
     const { send } = await openBench({ idSpace: "acme-transactional" });
     expect(await send()).toEqual({ outcome: "accepted", messageId: "m1" });
   });
 
-  it("the time of a receipt, where `receiptOffset` says whose it is", async () => {
+  it("the time of a receipt is read with the offset `receiptOffset`", async () => {
     const receipts: Receipt[] = [];
     const { peer, sender } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt), receiptOffset: "+05:30" });
     await sender.connect();
@@ -215,7 +215,7 @@ describe("receipts", () => {
     expect((await acknowledged).command_status).toBe(0);
   });
 
-  it("when onReceipt fails, the peer is told to deliver it again (ESME_RX_T_APPN), and it is logged", async () => {
+  it("when onReceipt fails, the peer is asked to deliver again (ESME_RX_T_APPN) and the error is logged", async () => {
     const { peer, sender, log } = await openBench({ onReceipt: () => Promise.reject(new Error("the store is down")) });
     await sender.connect();
     expect((await deliver(peer, { esm_class: 4, short_message: receiptText })).command_status).toBe(0x64);
@@ -232,7 +232,7 @@ describe("receipts", () => {
     expect(log.filter(({ level }) => level === "warn")).toHaveLength(1);
   });
 
-  it("a deliver_sm that is cut short gets ESME_RINVCMDLEN, and the connection stays", async () => {
+  it("a truncated deliver_sm gets ESME_RINVCMDLEN, and the connection stays open", async () => {
     const { peer, sender, send } = await openBench({ onReceipt: () => {} });
     await sender.connect();
     session(peer).socket.write(Buffer.from("0000001200000005000000000000000741ff", "hex"));
@@ -240,7 +240,7 @@ describe("receipts", () => {
     expect(await send()).toMatchObject({ outcome: "accepted" });
   });
 
-  it("before the bind (ESME_RINVBNDSTS) and after our unbind (ESME_RX_T_APPN) none is taken", async () => {
+  it("receipts before the bind (ESME_RINVBNDSTS) and after our unbind (ESME_RX_T_APPN) are not accepted", async () => {
     const receipts: Receipt[] = [];
     const { peer, sender, clock } = await openBench({ onReceipt: (receipt) => void receipts.push(receipt) });
     const fields = { esm_class: 4, short_message: receiptText };
@@ -260,20 +260,20 @@ describe("receipts", () => {
 });
 
 describe("enquire_link and unbind", () => {
-  it("answers the peer's", async () => {
+  it("responds to the peer's enquire_link", async () => {
     const { peer, sender } = await openBench();
     await sender.connect();
     const pong = await new Promise<PeerPdu>((resolve) => session(peer).enquire_link({}, resolve));
     expect(pong).toMatchObject({ command: "enquire_link_resp", command_status: 0 });
   });
 
-  it("asks after 30 s of silence, again and again, and stays bound while answered", async () => {
+  it("sends enquire_link after every 30 s of silence, and stays bound while it is answered", async () => {
     const { peer, sender, clock } = await openBench();
     await sender.connect();
     clock.advance(29_999);
     clock.advance(1);
     await eventually(() => expect(peer.of("enquire_link")).toHaveLength(1));
-    // Whatever the client has read by then: an answered probe is off, so the next one can go.
+    // After this round trip the client has read the response to its probe, so it can send the next one.
     const pong = await new Promise<PeerPdu>((resolve) => session(peer).enquire_link({}, resolve));
     expect(pong.command_status).toBe(0);
     clock.advance(30_000);
@@ -281,7 +281,7 @@ describe("enquire_link and unbind", () => {
     expect(sender.status().state).toBe("bound");
   });
 
-  it("traffic from the peer puts it off", async () => {
+  it("traffic from the peer postpones enquire_link", async () => {
     const { peer, sender, clock, send } = await openBench();
     await sender.connect();
     clock.advance(29_000);
@@ -291,7 +291,7 @@ describe("enquire_link and unbind", () => {
     expect(peer.of("enquire_link")).toHaveLength(0);
   });
 
-  it("without an answer the connection is dropped and made again", async () => {
+  it("without a response to enquire_link the connection is dropped and opened again", async () => {
     const { peer, sender, clock, send } = await openBench();
     peer.on("enquire_link", withhold);
     await sender.connect();
@@ -303,7 +303,7 @@ describe("enquire_link and unbind", () => {
     expect(peer.of("bind_transceiver")).toHaveLength(2);
   });
 
-  it("answers unbind, leaves, and binds again", async () => {
+  it("responds to unbind, disconnects and binds again", async () => {
     const { peer, sender, clock, send } = await openBench();
     await sender.connect();
     const answered = await new Promise<PeerPdu>((resolve) => session(peer).unbind({}, resolve));
@@ -314,7 +314,7 @@ describe("enquire_link and unbind", () => {
     expect(await send()).toMatchObject({ outcome: "accepted" });
   });
 
-  it("what needs no answer gets none: alert_notification and outbind", async () => {
+  it("alert_notification and outbind get no response", async () => {
     const { peer, sender } = await openBench();
     await sender.connect();
     session(peer).socket.write(Buffer.from("00000010000001020000000000000008000000100000000b0000000000000009", "hex"));
@@ -322,7 +322,7 @@ describe("enquire_link and unbind", () => {
     expect(peer.seen.map(({ command }) => command)).toEqual(["bind_transceiver", "enquire_link_resp"]);
   });
 
-  it("a command that we do not know gets generic_nack, and the connection stays", async () => {
+  it("an unknown command gets generic_nack, and the connection stays open", async () => {
     const { peer, sender, send } = await openBench();
     await sender.connect();
     session(peer).socket.write(Buffer.from("00000010000001ff0000000000000009", "hex"));
@@ -332,7 +332,7 @@ describe("enquire_link and unbind", () => {
 });
 
 describe("wrong password", () => {
-  it("connect rejects, status and log say why, sends are rejected at once, and the peer is not hammered", async () => {
+  it("connect rejects, status and log give the reason, sends are rejected at once, and the next bind waits for the pause", async () => {
     const { peer, sender, send, log, clock } = await openBench({ password: "wrong" });
     const reason = expect.stringContaining("ESME_RINVPASWD (0x0000000E): check the options systemId, password");
     await expect(sender.connect()).rejects.toThrow("ESME_RINVPASWD");
@@ -346,13 +346,13 @@ describe("wrong password", () => {
     await eventually(() => expect(peer.of("bind_transceiver")).toHaveLength(2));
   });
 
-  it("sends that wait for the bind are rejected with the reason, not at their deadline", async () => {
+  it("sends that wait for the bind are rejected at once with the reason, not at their deadline", async () => {
     const { send } = await openBench({ password: "wrong" });
     const outcomes = await Promise.all([send(), send()]);
     expect(outcomes).toEqual(Array(2).fill({ outcome: "rejected", reason: expect.stringContaining("ESME_RINVPASWD") }));
   });
 
-  it("a refusal that may pass keeps them waiting for the next bind", async () => {
+  it("after a temporary bind error, sends wait for the next bind", async () => {
     const { peer, send, sender, clock } = await openBench();
     let binds = 0;
     peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response({ command_status: ++binds === 1 ? 0x05 : 0 })));
@@ -364,7 +364,7 @@ describe("wrong password", () => {
 });
 
 describe("connections that fail", () => {
-  it("cut before the bind: the message was never written, so it waits and goes out on the next connection", async () => {
+  it("a message goes out on the next connection if the first is cut before the bind", async () => {
     const { peer, send, sender, clock } = await openBench();
     const bind = (pdu: PeerPdu, to: PeerSession) => void to.send(pdu.response());
     peer.on("bind_transceiver", (_, to) => {
@@ -379,7 +379,7 @@ describe("connections that fail", () => {
     expect(peer.of("submit_sm")).toHaveLength(1);
   });
 
-  it("cut after the submit: unknown, and not sent a second time", async () => {
+  it("a connection cut after the submit gives `unknown`, and the message is not sent again", async () => {
     const { peer, send, sender, clock } = await openBench();
     peer.on("submit_sm", (_, to) => to.destroy());
     expect(await send()).toEqual({ outcome: "unknown", reason: expect.stringContaining("connection lost") });
@@ -388,7 +388,7 @@ describe("connections that fail", () => {
     expect(peer.of("submit_sm")).toHaveLength(1);
   });
 
-  it("nobody listens: rejected shortly before the deadline, with the reason", async () => {
+  it("if nothing listens, a message is rejected shortly before its deadline, with the reason", async () => {
     const { peer, send, sender, clock } = await openBench();
     await peer.stop();
     const outcome = send();
@@ -398,7 +398,7 @@ describe("connections that fail", () => {
     await expect(sender.connect()).rejects.toThrow("ECONNREFUSED");
   });
 
-  it("rejected at once when the next attempt comes after the deadline", async () => {
+  it("a message is rejected at once if the next connection attempt comes after its deadline", async () => {
     const { peer, send, sender } = await openBench({ rebind: { min: 60 } });
     await peer.stop();
     expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("ECONNREFUSED") });
@@ -406,7 +406,7 @@ describe("connections that fail", () => {
     expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining("ECONNREFUSED") });
   });
 
-  it("no answer to the bind: given up after 10 s; the message is rejected, for it was never written", async () => {
+  it("an unanswered bind is given up after 10 s, and the message is rejected, because it was never written", async () => {
     const { peer, send, sender, clock } = await openBench();
     peer.on("bind_transceiver", withhold);
     const outcome = send();
@@ -417,7 +417,7 @@ describe("connections that fail", () => {
     expect(sender.status()).toMatchObject({ state: "waiting", error: expect.stringContaining("within 10 s") });
   });
 
-  it("the signal ends the wait at once", async () => {
+  it("the abort signal ends the wait for the bind at once", async () => {
     const { peer, sender, clock } = await openBench();
     peer.on("bind_transceiver", withhold);
     const abort = new AbortController();
@@ -427,7 +427,7 @@ describe("connections that fail", () => {
     expect(sender.status().queued).toBe(0);
   });
 
-  it("the pause doubles from rebind.min to rebind.max, less a random half at most, and a bind that lasts as long resets it (E7)", async () => {
+  it("the pause doubles from rebind.min to rebind.max, minus up to half at random, and a bind that lasts rebind.max resets it", async () => {
     const { peer, sender, clock, log } = await openBench({ rebind: { min: 1, max: 8 } });
     peer.on("bind_transceiver", (_, to) => to.destroy());
     await expect(sender.connect()).rejects.toThrow();
@@ -452,7 +452,7 @@ describe("connections that fail", () => {
     expect(log.at(-1)?.fields["retryInMs"]).toBeLessThanOrEqual(1_000);
   });
 
-  it("binds again after the peer restarts, without a send, and sends go on", async () => {
+  it("binds again after the peer restarts, without waiting for a send, and sends again", async () => {
     const { peer, send, sender, clock } = await openBench();
     expect(await send()).toMatchObject({ outcome: "accepted" });
     await peer.stop();
@@ -465,8 +465,8 @@ describe("connections that fail", () => {
   });
 });
 
-describe("replies withheld", () => {
-  it("unknown at the deadline; the place in the window is held until the answer or its time-out", async () => {
+describe("missing responses", () => {
+  it("a message without a response is unknown at its deadline, and takes up the window until responseTimeout", async () => {
     const { peer, send, sender, clock } = await openBench({ window: 1 });
     peer.on("submit_sm", withhold);
     const first = send();
@@ -484,7 +484,7 @@ describe("replies withheld", () => {
     expect(sender.status().outstanding).toBe(0);
   });
 
-  it("unknown when the answer takes longer than responseTimeout, and the peer is asked whether it lives", async () => {
+  it("a message without a response within responseTimeout is unknown, and the peer gets an enquire_link", async () => {
     const { peer, send, clock } = await openBench({ responseTimeout: 2 });
     peer.on("submit_sm", withhold);
     const outcome = send();
@@ -494,7 +494,7 @@ describe("replies withheld", () => {
     await eventually(() => expect(peer.of("enquire_link")).toHaveLength(1));
   });
 
-  it("an answer that comes too late is nobody's", async () => {
+  it("a late response is not taken for the response to another message", async () => {
     const { peer, send, clock } = await openBench();
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu) => void held.push(pdu));
@@ -514,7 +514,7 @@ describe("throttling", () => {
   it.each([
     ["ESME_RTHROTTLED", 0x58],
     ["ESME_RMSGQFUL", 0x14],
-  ])("%s rejects the message, halves the window, and holds the next ones back for the pause", async (name, status) => {
+  ])("%s rejects the message, halves the window and delays the next messages for the pause", async (name, status) => {
     const { peer, send, sender, clock, log } = await openBench();
     peer.on("submit_sm", answer(status));
     expect(await send()).toEqual({ outcome: "rejected", reason: expect.stringContaining(name) });
@@ -531,7 +531,7 @@ describe("throttling", () => {
     expect(peer.of("submit_sm")).toHaveLength(2);
   });
 
-  it("a message whose deadline ends within the pause is rejected with the reason", async () => {
+  it("a message whose deadline falls within the pause is rejected with the reason", async () => {
     const { peer, send, clock } = await openBench({ throttlePause: 10 });
     peer.on("submit_sm", answer(0x58));
     await send();
@@ -540,7 +540,7 @@ describe("throttling", () => {
     expect(await next).toEqual({ outcome: "rejected", reason: "the SMPP peer throttles" });
   });
 
-  it("a burst counts once; the window opens again as messages are accepted", async () => {
+  it("a burst of throttled messages halves the window once, and accepted messages open it again", async () => {
     const { peer, send, sender, clock } = await openBench({ window: 4 });
     peer.on("submit_sm", answer(0x58));
     await Promise.all([send(), send(), send(), send()]);
@@ -555,7 +555,7 @@ describe("throttling", () => {
     expect(sender.status().window).toBe(4);
   });
 
-  it("never below one", async () => {
+  it("the window never falls below one", async () => {
     const { peer, send, sender, clock } = await openBench({ window: 2 });
     peer.on("submit_sm", answer(0x58));
     for (let round = 0; round < 3; round += 1) {
@@ -566,8 +566,8 @@ describe("throttling", () => {
   });
 });
 
-describe("bytes as they fall", () => {
-  it("half a PDU: nothing happens until the other half comes", async () => {
+describe("framing of the byte stream", () => {
+  it("half a PDU is not read until the other half arrives", async () => {
     const { peer, send, sender } = await openBench();
     let rest: Buffer | undefined;
     peer.on("submit_sm", (pdu, to) => {
@@ -575,7 +575,7 @@ describe("bytes as they fall", () => {
       rest = whole.subarray(9);
       to.socket.write(whole.subarray(0, 9));
       peer.on("submit_sm", (_, again) => {
-        // The client has read the first half by now: it wrote this one after.
+        // By now the client has read the first half: it wrote this submit later.
         again.socket.write(rest as Buffer);
       });
     });
@@ -586,7 +586,7 @@ describe("bytes as they fall", () => {
     expect(sender.status().state).toBe("bound");
   });
 
-  it("several PDUs in one chunk", async () => {
+  it("several PDUs in one chunk are all read", async () => {
     const { peer, send } = await openBench();
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu, to) => {
@@ -601,7 +601,7 @@ describe("bytes as they fall", () => {
     ["shorter than a header", "0000000f800000040000000000000002"],
     ["text of another protocol", Buffer.from("HTTP/1.1 400 Bad Request\r\n\r\n").toString("hex")],
     ["generic_nack without a sequence number", "00000010800000000000000200000000"],
-  ])("a length that cannot be: unknown, dropped, bound again (%s)", async (_, hex) => {
+  ])("an invalid PDU gives `unknown`, and the connection is dropped and bound again (%s)", async (_, hex) => {
     const { peer, send, sender, clock } = await openBench();
     peer.on("submit_sm", (_pdu, to) => void to.socket.write(Buffer.from(hex, "hex")));
     expect(await send()).toMatchObject({ outcome: "unknown", reason: expect.stringContaining("connection lost") });
@@ -615,7 +615,7 @@ describe("bytes as they fall", () => {
 describe("a thousand submits", () => {
   const numbers = Array.from({ length: 1_000 }, (_, index) => `+1415${String(5_550_000 + index)}`);
 
-  it("never more than the window without an answer, and each gets its own", async () => {
+  it("never exceed the window, and each gets its own response", async () => {
     const { peer, send, sender } = await openBench();
     const open: PeerPdu[] = [];
     let most = 0;
@@ -633,7 +633,7 @@ describe("a thousand submits", () => {
     expect(sender.status()).toMatchObject({ queued: 0, outstanding: 0 });
   });
 
-  it("all in flight with a window of a thousand, answered in reverse", async () => {
+  it("each get their own response, all in flight in a window of a thousand and answered in reverse", async () => {
     const { peer, send } = await openBench({ window: 1_000 });
     const open: PeerPdu[] = [];
     peer.on("submit_sm", (pdu, to) => {
@@ -644,7 +644,7 @@ describe("a thousand submits", () => {
     expect(outcomes).toEqual(numbers.map((to) => ({ outcome: "accepted", messageId: to.slice(1) })));
   });
 
-  it("cut in the middle: what was written is unknown, the rest goes out on the next connection, nothing twice", async () => {
+  it("cut in the middle: written messages are unknown, the others go out on the next connection, and none is sent twice", async () => {
     const { peer, send, sender, clock } = await openBench();
     peer.on("submit_sm", (pdu, to) => {
       if (peer.of("submit_sm").length === 500) to.destroy();
@@ -664,7 +664,7 @@ describe("a thousand submits", () => {
 });
 
 describe("close", () => {
-  it("waits for answers, queued messages and receipts under way, then unbinds", async () => {
+  it("waits for responses, queued messages and receipts in progress, then unbinds", async () => {
     let finish = () => {};
     const { peer, send, sender } = await openBench({ window: 1, onReceipt: () => new Promise<void>((resolve) => (finish = resolve)) });
     await sender.connect();
@@ -675,7 +675,7 @@ describe("close", () => {
     const sends = [send(), send()];
     await eventually(() => expect(held).toHaveLength(1));
     const closed = sender.close();
-    /** How often it unbound, after a round trip. */
+    /** The number of unbinds, after a round trip. */
     const goodbyes = async () => {
       await new Promise<PeerPdu>((resolve) => session(peer).enquire_link({}, resolve));
       return peer.of("unbind").length;
@@ -700,7 +700,7 @@ describe("close", () => {
     await sender.close();
   });
 
-  it("does not unbind while one answer is outstanding", async () => {
+  it("does not unbind while a response is outstanding", async () => {
     const { peer, send, sender } = await openBench();
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu) => void held.push(pdu));
@@ -714,7 +714,7 @@ describe("close", () => {
     await closed;
   });
 
-  it("waits for messages that are held back because the peer throttled", async () => {
+  it("waits for messages that are delayed because the peer throttles", async () => {
     const { peer, send, sender, clock } = await openBench({ window: 1 });
     peer.on("submit_sm", (pdu, to) => {
       peer.on("submit_sm", (next, again) => void again.send(next.response({ message_id: "second" })));
@@ -729,7 +729,7 @@ describe("close", () => {
     await closed;
   });
 
-  it("gives up after drainTimeout: unknown for what was written, rejected for what was not", async () => {
+  it("gives up after drainTimeout: written messages are unknown, the others rejected", async () => {
     const { peer, send, sender, clock } = await openBench({ window: 1, onReceipt: () => new Promise(() => {}) });
     await sender.connect();
     peer.on("submit_sm", withhold);
@@ -746,7 +746,7 @@ describe("close", () => {
     expect(sender.status().state).toBe("closed");
   });
 
-  it("while not bound: messages are rejected at once, and no further attempt is made", async () => {
+  it("rejects messages at once while not bound, and makes no further connection attempt", async () => {
     const { peer, send, sender, clock } = await openBench();
     peer.on("bind_transceiver", (_, to) => to.destroy());
     const outcome = send();
@@ -758,7 +758,7 @@ describe("close", () => {
     await expect(sender.connect()).rejects.toThrow("closed");
   });
 
-  it("leaves no timer behind, whichever way the connection ended", async () => {
+  it("leaves no timer behind, however the connection ended", async () => {
     const clock = stoppedClock();
     const timers = new Set<object>();
     const counting: Clock = {
@@ -788,7 +788,7 @@ describe("close", () => {
     await eventually(() => expect(timers.size).toBe(0));
   });
 
-  it("while connecting", async () => {
+  it("rejects messages and connect while connecting", async () => {
     const { peer, send, sender } = await openBench();
     peer.on("bind_transceiver", withhold);
     const outcome = send();
@@ -798,7 +798,7 @@ describe("close", () => {
     await expect(connected).rejects.toThrow("closed");
   });
 
-  it("a peer that does not answer unbind is left after drainTimeout", async () => {
+  it("disconnects after drainTimeout if the peer does not answer unbind", async () => {
     const { peer, sender, clock } = await openBench();
     peer.on("unbind", withhold);
     await sender.connect();
@@ -809,7 +809,7 @@ describe("close", () => {
     await eventually(() => expect(peer.sessions).toHaveLength(0));
   });
 
-  it("a connection lost while draining is not made again", async () => {
+  it("does not reopen a connection that is lost while draining", async () => {
     const { peer, send, sender, clock } = await openBench({ window: 1 });
     peer.on("submit_sm", withhold);
     const sends = [send(), send()];
@@ -824,7 +824,7 @@ describe("close", () => {
   });
 });
 
-it("neither code nor number is in an outcome, a status or the log", async () => {
+it("no outcome, status or log contains the code or the number", async () => {
   const { peer, send, sender, clock, log } = await openBench();
   const outcomes = [];
   peer.on("submit_sm", answer(0x0b));

@@ -8,24 +8,24 @@ afterEach(closeBenches);
 const withhold = () => {};
 const minute = 60_000;
 
-describe("`expires_at`: a code does not arrive after its end", () => {
+describe("`expires_at`: a code does not arrive after it expires", () => {
   it.each([
     [undefined, "000000001000000R\0"],
     ["relative", "000000001000000R\0"],
     ["absolute", "260101001000000+\0"],
-  ] as const)("validityPeriod %s: the peer is told %j", async (validityPeriod, told) => {
+  ] as const)("validityPeriod %s: the peer receives %j", async (validityPeriod, told) => {
     const { peer, clock, send } = await openBench(validityPeriod && { validityPeriod });
     expect(await send(aMessage({ expires_at: clock.now() + 10 * minute }))).toMatchObject({ outcome: "accepted" });
     expect(peer.octets()).toContain(told);
   });
 
-  it("npm smpp reads it as the end of the code", async () => {
+  it("npm smpp reads an absolute period as the code's expiry", async () => {
     const { peer, clock, send } = await openBench({ validityPeriod: "absolute" });
     await send(aMessage({ expires_at: clock.now() + 10 * minute }));
     expect(peer.of("submit_sm")[0]?.validity_period).toEqual(new Date(clock.now() + 10 * minute));
   });
 
-  it('"none": nothing is told, for message centres that refuse it', async () => {
+  it('validityPeriod "none": no period is sent, for message centres that reject it', async () => {
     const { peer, clock, send } = await openBench({ validityPeriod: "none" });
     await send(aMessage({ expires_at: clock.now() + 10 * minute }));
     expect(peer.of("submit_sm")[0]?.validity_period).toBe("");
@@ -37,11 +37,11 @@ describe("`expires_at`: a code does not arrive after its end", () => {
     [86_399_999, "000000235959000R"],
     [86_400_000, "000001000000000R"],
     [90 * 86_400_000, "000030000000000R"],
-  ])("whole seconds, never more than are left, 30 days at most: %i ms", (left, told) => {
+  ])("a relative period has whole seconds, rounded down, up to 30 days: %i ms", (left, told) => {
     expect(validityPeriod("relative", left, 0)).toBe(told);
   });
 
-  it("what is left when it is written counts, not when it came", async () => {
+  it("the period is the time left when the message is written, not when it was queued", async () => {
     const { peer, clock, send } = await openBench({ window: 1 });
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu) => void held.push(pdu));
@@ -57,13 +57,13 @@ describe("`expires_at`: a code does not arrive after its end", () => {
     expect(peer.octets()).toContain("000000000957000R\0");
   });
 
-  it.each([0, -1, 999])("a message that has %i ms left is rejected, unsent", async (left) => {
+  it.each([0, -1, 999])("a message with %i ms left is rejected and not sent", async (left) => {
     const { clock, sender, send } = await openBench();
     expect(await send(aMessage({ expires_at: clock.now() + left }))).toEqual({ outcome: "rejected", reason: "the code has ended" });
     expect(sender.status().state).toBe("idle");
   });
 
-  it("one that ends while it waits is rejected then, unsent", async () => {
+  it("a message whose code runs out while it waits is rejected and not sent", async () => {
     const { peer, clock, send, sender } = await openBench();
     peer.on("bind_transceiver", withhold);
     const outcome = send(aMessage({ expires_at: clock.now() + 3_000 }));
@@ -77,7 +77,7 @@ describe("`expires_at`: a code does not arrive after its end", () => {
 describe("`registered` (India's DLT) and further parameters", () => {
   const registered = { entity: "1701158019811140068", template: "1707160000000000001" };
 
-  it("the ids go as octet strings in 0x1400 and 0x1401", async () => {
+  it("the ids are sent as octet strings in 0x1400 and 0x1401", async () => {
     const { peer, send } = await openBench();
     await send(aMessage({ registered }));
     await send(aMessage({ registered: { template: "7" } }));
@@ -104,7 +104,7 @@ describe("`registered` (India's DLT) and further parameters", () => {
     expect([pdu?.[0x1402], pdu?.[0x1500], pdu?.[0x1400]]).toEqual([Buffer.from("a hash\0"), Buffer.of(1, 255), Buffer.from(registered.entity)]);
   });
 
-  it("a country without any has none; a function may answer nothing", async () => {
+  it("a country without parameters gets none, and a function may return nothing", async () => {
     const { peer, send } = await openBench({ parameters: { IN: list } });
     const other = await openBench({ parameters: () => undefined });
     expect(await send()).toMatchObject({ outcome: "accepted" });
@@ -112,7 +112,7 @@ describe("`registered` (India's DLT) and further parameters", () => {
     expect([peer.of("submit_sm")[0]?.[0x1402], other.peer.of("submit_sm")[0]?.[0x1402]]).toEqual([undefined, undefined]);
   });
 
-  it("they have precedence, for a message centre that wants the ids in another form", async () => {
+  it("`parameters` override `registered`, for a message centre that needs the ids in another form", async () => {
     const { peer, send } = await openBench({ parameters: ({ registered: ids }) => [{ tag: 0x1400, value: `${ids?.entity}\0` }] });
     await send(aMessage({ registered }));
     expect(peer.of("submit_sm")[0]?.[0x1400]).toEqual(Buffer.from(`${registered.entity}\0`));
@@ -137,7 +137,7 @@ describe("`alphabet`: what data_coding 0 means to the message centre", () => {
   it.each([
     ["ascii", 1, "Your code: {482913} @ $5"],
     ["latin1", 3, "Votre numéro : {482913} @ £5 à §"],
-  ] as const)("said outright by `dataCoding`, npm smpp reads it: %s, %i", async (alphabet, dataCoding, words) => {
+  ] as const)("an explicit `dataCoding` is sent with the alphabet's octets: %s, %i", async (alphabet, dataCoding, words) => {
     const { peer, send } = await openBench({ alphabet, dataCoding });
     await send(aMessage({ text: alphabet === "ascii" ? words.replace("@", "at") : words }));
     const [pdu] = peer.of("submit_sm");
@@ -145,7 +145,7 @@ describe("`alphabet`: what data_coding 0 means to the message centre", () => {
     expect(peer.octets()).toContain(alphabet === "ascii" ? "{482913} at $5" : words);
   });
 
-  it("a text that the alphabet lacks a character for goes in UCS-2, whatever `dataCoding`", async () => {
+  it("a text with a character outside the alphabet is sent in UCS-2, whatever the `dataCoding`", async () => {
     const { peer, send } = await openBench({ alphabet: "latin1", dataCoding: 3 });
     await send(aMessage({ text: "482913 €" }));
     expect(peer.of("submit_sm")[0]).toMatchObject({ data_coding: 8, short_message: { message: "482913 €" } });
@@ -155,7 +155,7 @@ describe("`alphabet`: what data_coding 0 means to the message centre", () => {
 describe("`longMessages`", () => {
   const text = `Your code is 482913. ${"x".repeat(300)}`;
 
-  it.each(["udh", "sar"] as const)("%s: one submit for each part, in order; the id and the receipt are the last part's", async (longMessages) => {
+  it.each(["udh", "sar"] as const)("%s: sends one submit for each part, in order; the id and the receipt come from the last part", async (longMessages) => {
     const { peer, send } = await openBench({ longMessages, onReceipt: () => {} });
     expect(await send(aMessage({ text }))).toMatchObject({ outcome: "accepted", messageId: "m3" });
     const submits = peer.of("submit_sm");
@@ -169,13 +169,13 @@ describe("`longMessages`", () => {
     expect(longMessages === "sar" ? next?.sar_msg_ref_num : next?.short_message?.udh?.[0]?.[2]).not.toBe(references[0]);
   });
 
-  it("payload, the default: whole, in one submit", async () => {
+  it("payload, the default: sends the whole text in one submit", async () => {
     const { peer, send } = await openBench();
     expect(await send(aMessage({ text }))).toMatchObject({ outcome: "accepted", messageId: "m1" });
     expect(peer.of("submit_sm")[0]?.message_payload?.message).toBe(text);
   });
 
-  /** A peer that answers each submit with the next of these. */
+  /** A peer that answers each submit with the next of these statuses. */
   async function refusing(statuses: readonly number[]) {
     const bench = await openBench({ longMessages: "udh" });
     const left = [...statuses];
@@ -183,19 +183,19 @@ describe("`longMessages`", () => {
     return bench;
   }
 
-  it("the first part's refusal rejects the message, and nothing more is sent", async () => {
+  it("an error for the first part rejects the message, and no other part is sent", async () => {
     const { peer, send } = await refusing([0x0b]);
     expect(await send(aMessage({ text }))).toEqual({ outcome: "rejected", reason: "ESME_RINVDSTADR (0x0000000B)" });
     expect(peer.of("submit_sm")).toHaveLength(1);
   });
 
-  it("a later part's refusal leaves it unknown, for some of it is on its way, and nothing more is sent", async () => {
+  it("an error for a later part gives `unknown`, because the first part was accepted, and no other part is sent", async () => {
     const { peer, send } = await refusing([0, 0x58]);
     expect(await send(aMessage({ text }))).toEqual({ outcome: "unknown", reason: "part 2 of 3: ESME_RTHROTTLED (0x00000058)" });
     expect(peer.of("submit_sm")).toHaveLength(2);
   });
 
-  it("so does a deadline that comes between parts", async () => {
+  it("a deadline that passes between parts gives `unknown`", async () => {
     const { peer, clock, send } = await openBench({ longMessages: "udh", window: 1, responseTimeout: 60 });
     peer.on("submit_sm", (pdu, to) => {
       if (peer.of("submit_sm").length === 1) to.send(pdu.response({ message_id: "x" }));
@@ -206,13 +206,13 @@ describe("`longMessages`", () => {
     expect(await outcome).toEqual({ outcome: "unknown", reason: "part 2 of 3: no response from the SMPP peer before the deadline" });
   });
 
-  it("parts of a message that has begun go before messages that have not", async () => {
+  it("the parts of a started message go before other messages", async () => {
     const { peer, send } = await openBench({ longMessages: "udh", window: 1 });
     await Promise.all([send(aMessage({ text, to: "+14155552671" })), send(aMessage({ to: "+14155552672" })), send(aMessage({ to: "+14155552673" }))]);
     expect(peer.of("submit_sm").map((pdu) => pdu.destination_addr?.at(-1))).toEqual(["1", "1", "1", "2", "3"]);
   });
 
-  it("close waits for the parts of a message that has begun", async () => {
+  it("close waits for the parts of a started message", async () => {
     const { peer, send, sender } = await openBench({ longMessages: "udh" });
     const held: PeerPdu[] = [];
     peer.on("submit_sm", (pdu) => void held.push(pdu));
@@ -228,7 +228,7 @@ describe("`longMessages`", () => {
     expect(peer.of("unbind")).toHaveLength(1);
   });
 
-  it("a text of more than 255 parts is rejected, unsent", async () => {
+  it("a text of more than 255 parts is rejected and not sent", async () => {
     const { send, sender } = await openBench();
     expect(await send(aMessage({ text: "x".repeat(40_000) }))).toEqual({ outcome: "rejected", reason: "the text is too long" });
     expect(sender.status().state).toBe("idle");

@@ -7,7 +7,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { smppSender } from "../../adapters/sms/smpp/index.js";
 import { aMessage, eventually, type Peer, password, startPeer, stoppedClock, systemId, textOf } from "../support/smpp.js";
 
-/** Whether openssl is there to make a certificate with; with `CI=true` it must be. */
+/** Whether openssl is installed, to make a certificate; with `CI=true` it must be. */
 function opensslIsInstalled(): boolean {
   try {
     execFileSync("openssl", ["version"], { stdio: "ignore" });
@@ -62,14 +62,14 @@ describe.runIf(opensslIsInstalled())("over TLS", () => {
     await sender.close();
   });
 
-  it("tells the peer the name it looks for", async () => {
+  it("sends the host name to the peer", async () => {
     const { sender } = aSender({ ca: cert }, "localhost");
     await sender.connect();
     expect((peer.sessions.at(-1)?.socket as (TLSSocket & { servername: string }) | undefined)?.servername).toBe("localhost");
     await sender.close();
   });
 
-  it("a certificate that is not trusted: no password leaves, and the message is rejected with the reason", async () => {
+  it("with an untrusted certificate no password is sent, and the message is rejected with the reason", async () => {
     const { sender, clock } = aSender(true);
     const binds = peer.of("bind_transceiver").length;
     const outcome = sender.send(aMessage(), clock.context());
@@ -80,7 +80,7 @@ describe.runIf(opensslIsInstalled())("over TLS", () => {
     await sender.close();
   });
 
-  it("a certificate for another name is refused", async () => {
+  it("a certificate for another name is rejected", async () => {
     const { sender } = aSender({ ca: cert, servername: "smsc.example.com" });
     await expect(sender.connect()).rejects.toThrow("ERR_TLS_CERT_ALTNAME_INVALID");
     await sender.close();

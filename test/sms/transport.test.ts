@@ -36,7 +36,7 @@ it("a message whose time is over before it starts is not sent", async () => {
   expect(requests).toEqual([]);
 });
 
-it("the reason for a text without a code stays as it is", async () => {
+it("the reason for a text without a code is not changed", async () => {
   const { url } = await start("refuses");
   const outcome = await twilioSender({ ...twilioOptions, baseUrl: url }).send(aMessage({ text: "Your password was changed.", code: "" }), inTime());
   expect(outcome).toEqual({ outcome: "rejected", reason: "HTTP 400, code 21211" });
@@ -54,14 +54,14 @@ it("a timeout leaves no timer and no listener behind", async () => {
   cleared.mockRestore();
 });
 
-it("an answer that breaks off: unknown where it had to hold the id, rejected where its status says so", async () => {
+it("a truncated response gives `unknown` if it should contain the id, and `rejected` if its status shows that", async () => {
   const { url } = await start("breaks off");
   expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's response is not in the expected format" });
   const broken = () => new ReadableStream({ pull: (stream) => stream.error(new Error("cut")) });
   expect(await sendTo(url, { fetch: async () => new Response(broken(), { status: 400 }) })).toEqual({ outcome: "rejected", reason: "HTTP 400" });
 });
 
-it("a body that is no web stream, such as node-fetch's, is read as text", async () => {
+it("a body that is not a web stream, such as node-fetch's, is read as text", async () => {
   const nodeFetch =
     (text: () => Promise<string>): Fetch =>
     async () => ({ status: 201, body: Readable.from([]), text });
@@ -74,7 +74,7 @@ it("a body that is no web stream, such as node-fetch's, is read as text", async 
   });
 });
 
-it("an answer without end is not read to its end", async () => {
+it("an endless response is not read to the end", async () => {
   const { url } = await start("endless");
   expect(await sendTo(url)).toEqual({ outcome: "unknown", reason: "the carrier's response is not in the expected format" });
   let parts = 0;
@@ -93,7 +93,7 @@ it("an answer without end is not read to its end", async () => {
   expect(cancelled).toBe(true);
 });
 
-it("a redirect is not followed, and the credentials go nowhere else", async () => {
+it("a redirect is not followed, so the credentials go nowhere else", async () => {
   const elsewhere = await startCarrier(twilioCarrier, "accepts");
   const server = createPlainServer((_, response) =>
     response.writeHead(307, { location: `${elsewhere.url}/2010-04-01/Accounts/${twilioOptions.accountSid}/Messages.json` }).end(),
@@ -105,14 +105,14 @@ it("a redirect is not followed, and the credentials go nowhere else", async () =
   await new Promise((resolve) => server.close(resolve));
 });
 
-it("a name that does not exist: rejected, nothing was written", async () => {
+it("a host name that does not exist gives `rejected`, because nothing was sent", async () => {
   expect(await sendTo("http://carrier.invalid")).toEqual({
     outcome: "rejected",
     reason: expect.stringMatching(/^not sent: no connection, code (ENOTFOUND|EAI_AGAIN)$/),
   });
 });
 
-it("a certificate that nobody vouches for: rejected, nothing was written", async () => {
+it("an untrusted certificate gives `rejected`, because nothing was sent", async () => {
   let requests = 0;
   const server = createServer({ key: snsKey, cert: snsCertificate }, () => {
     requests += 1;
@@ -169,11 +169,11 @@ it.each([
     }),
     "unknown",
   ],
-])("what fetch throws: %s", async (_, error, outcome) => {
+])("an error thrown by fetch gives the right outcome: %s", async (_, error, outcome) => {
   expect(await sendTo("http://127.0.0.1:9", { fetch: () => Promise.reject(error) })).toMatchObject({ outcome });
 });
 
-it("the global fetch is looked up for each message, so that tools which replace it are heard", async () => {
+it("the global fetch is looked up for each message, so that tools can replace it", async () => {
   const sender = twilioSender(twilioOptions);
   const seen: string[] = [];
   vi.stubGlobal("fetch", async (url: string) => {
@@ -184,7 +184,7 @@ it("the global fetch is looked up for each message, so that tools which replace 
   expect(seen).toEqual([`https://api.twilio.com/2010-04-01/Accounts/${twilioOptions.accountSid}/Messages.json`]);
 });
 
-it("a base URL with a path and slashes at its end is kept to", async () => {
+it("a base URL keeps its path and loses its trailing slashes", async () => {
   const seen: string[] = [];
   const fetch: Fetch = async (url) => {
     seen.push(url);

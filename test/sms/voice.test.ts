@@ -36,7 +36,7 @@ const names = ["twilio", "vonage"] as const;
 const make = (name: Name, more: object = {}): SmsSender =>
   name === "twilio" ? twilioVoiceSender({ ...twilioVoiceOptions, ...more }) : vonageVoiceSender({ ...vonageVoiceOptions, ...more });
 
-/** Calls; answers the outcome and what was asked of the carrier. */
+/** Makes a call; returns the outcome and the request to the carrier. */
 async function call(name: Name, more: object = {}, fields: Partial<CodeMessage> = receipts) {
   const carrier = await startCarrier(carriers[name], "accepts");
   running.push(carrier);
@@ -46,21 +46,21 @@ async function call(name: Name, more: object = {}, fields: Partial<CodeMessage> 
   return { outcome, asked, body, requests: carrier.requests };
 }
 
-/** Where the call goes once a key is pressed. */
+/** The URL that the carrier requests once a key is pressed. */
 const pressedUrl = (name: Name, asked: Record<string, unknown>): string =>
   name === "twilio" ? (actionIn(String(asked["Twiml"])) ?? "") : ((asked["ncco"] as { eventUrl?: string[] }[])[1]?.eventUrl?.[0] ?? "");
 
 const press = (name: Name, url: string, digits = "5", now = Date.now()) => (name === "twilio" ? pressTwilio(url, digits, now) : pressVonage(url, digits, now));
 
-/** What a reading makes the carrier say, as often as it is said. */
+/** The sentences that a reading makes the carrier speak, each as often as it is spoken. */
 function saidBy(name: Name, reading: Awaited<ReturnType<typeof press>>): string[] {
   const body = "reply" in reading ? (reading.reply?.body ?? "") : "";
   if (name === "twilio") return saidIn(body);
   return (JSON.parse(body) as { text: string; loop?: number }[]).flatMap(({ text, loop = 1 }) => Array.from({ length: loop }, () => text));
 }
 
-describe.each(names)("%s: a key is pressed first", (name) => {
-  it("the call holds no code; once a key is pressed it says the digits one by one, twice, and counts as delivered", async () => {
+describe.each(names)("%s: calls ask for a key press first", (name) => {
+  it("the request contains no code; once a key is pressed, the digits are spoken twice, and the call counts as delivered", async () => {
     const { outcome, asked, body } = await call(name);
     expect(outcome).toEqual({ outcome: "accepted", messageId: expect.stringMatching(/^(CA|63f61863)/) });
     expect(body).not.toContain("493817");
@@ -70,7 +70,7 @@ describe.each(names)("%s: a key is pressed first", (name) => {
     expect(reading).toMatchObject({ receipts: [{ status: "delivered", messageId: name === "twilio" ? "CA1" : "uuid-1" }] });
   });
 
-  it("nothing is said without a key, after the code's end, for another message, for another secret, or for what nobody sealed", async () => {
+  it("no code is spoken without a key, after the code expires, or for another message, another secret or an invalid seal", async () => {
     const { asked } = await call(name, {}, { ...receipts, expires_at: Date.now() + 60_000 });
     const url = pressedUrl(name, asked);
     expect(saidBy(name, await press(name, url, "5", Date.now() + 59_000))).toHaveLength(2);
@@ -92,7 +92,7 @@ describe.each(names)("%s: a key is pressed first", (name) => {
     expect(saidBy(name, await press(name, pressedUrl(name, other.asked)))).toEqual([]);
   });
 
-  it("who does not sign as the carrier does is told nothing", async () => {
+  it("a request without the carrier's signature is rejected", async () => {
     const { asked } = await call(name);
     const url = pressedUrl(name, asked);
     const source: ReceiptSource =
@@ -107,11 +107,11 @@ describe.each(names)("%s: a key is pressed first", (name) => {
       expect(await source.read({ ...request, url }, Date.now())).toMatchObject({ refused: "signature" });
   });
 
-  it("two calls with one code have different URLs", async () => {
+  it("two calls with the same code have different URLs", async () => {
     expect(pressedUrl(name, (await call(name)).asked)).not.toBe(pressedUrl(name, (await call(name)).asked));
   });
 
-  it("without receipts there is nobody to ask, which is told: at construction, or at the send", async () => {
+  it("without receipts a key press cannot be received: rejected at construction, or at the send", async () => {
     expect(() => make(name, { receipts: false })).toThrow(/option receipts is false, and pressKey needs receipts/);
     const { outcome, requests } = await call(name, {}, {});
     expect(outcome).toMatchObject({
@@ -121,7 +121,7 @@ describe.each(names)("%s: a key is pressed first", (name) => {
     expect(requests).toEqual([]);
   });
 
-  it("pressKey: false says the code at once, and has machines detected", async () => {
+  it("pressKey: false speaks the code at once and turns on machine detection", async () => {
     const { asked } = await call(name, { pressKey: false, ...(name === "vonage" && { signatureSecret: undefined }) }, {});
     const said = name === "twilio" ? saidIn(String(asked["Twiml"])) : [(asked["ncco"] as { text: string }[])[0]?.text ?? ""];
     expect(said.map(digitsIn)).toEqual(name === "twilio" ? ["493817", "493817"] : ["493817"]);
@@ -130,13 +130,13 @@ describe.each(names)("%s: a key is pressed first", (name) => {
     expect((await call(name)).body).not.toMatch(/machine/i);
   });
 
-  it("rings no longer than the code lives", async () => {
+  it("rings no longer than the code is valid", async () => {
     const ring = name === "twilio" ? "Timeout" : "ringing_timer";
     expect(Number((await call(name)).asked[ring])).toBe(25);
     expect(Number((await call(name, {}, { ...receipts, expires_at: Date.now() + 10_900 })).asked[ring])).toBe(10);
   });
 
-  it("calls the countries of its list only", async () => {
+  it("calls only the countries in its list", async () => {
     expect(["FR", "US", "LV"].map((country) => make(name).reaches?.(country))).toEqual([true, true, false]);
     for (const country of ["LV", undefined]) {
       const { outcome, requests } = await call(name, {}, { ...receipts, country });
@@ -161,11 +161,11 @@ describe("vonage", () => {
   });
 });
 
-describe("what is said, in each language", () => {
+describe("the spoken text, in each language", () => {
   const tags = ["en", "fr", "de", "es", "it", "pt", "pt-BR", "nl", "pl", "ru", "tr", "ar", "hi", "zh", "ja", "ko"];
   const types = readFileSync(createRequire(import.meta.url).resolve("twilio/lib/twiml/VoiceResponse.d.ts"), "utf8");
 
-  it.each(tags)("%s: its own sentences, and a voice that Twilio has", (tag) => {
+  it.each(tags)("%s has its own sentences and a voice that Twilio offers", (tag) => {
     const speech = speechFor({ locale: tag });
     if (tag !== "en") expect(speech).not.toEqual(speechFor({ locale: "en" }));
     expect(types).toContain(`"Google.${speech.twilio}-Standard-A"`);
@@ -181,11 +181,11 @@ describe("what is said, in each language", () => {
     [{ locale: "fr-CA", country: "BR" }, "fr"],
     [{ locale: "sv", country: "SE" }, "en"],
     [{}, "en"],
-  ])("%j: %s", (message, tag) => {
+  ])("%j is spoken in %s", (message, tag) => {
     expect(speechFor(message)).toEqual(speechFor({ locale: tag }));
   });
 
-  it("is the message's, before the key and after it", async () => {
+  it("is in the message's language, before and after the key press", async () => {
     for (const name of names) {
       const { asked, body } = await call(name, {}, { ...receipts, locale: "de" });
       expect(decodeURIComponent(body.replaceAll("+", " "))).toContain("Drücken Sie eine beliebige Taste");
@@ -193,7 +193,7 @@ describe("what is said, in each language", () => {
     }
   });
 
-  it("is text in XML, whatever it holds", () => {
+  it("is escaped for XML", () => {
     expect(escapeXml(`<a b="c">&'`)).toBe("&lt;a b=&quot;c&quot;&gt;&amp;&apos;");
   });
 });
@@ -222,7 +222,7 @@ describe("how a call ended", () => {
     [{ CallStatus: "failed" }, "", "undeliverable", "failed"],
     [{ CallStatus: "canceled" }, "", "undeliverable", "canceled"],
     [{ CallStatus: "ringing" }, "", "in_transit", undefined],
-  ])("twilio: %j at %s: %s", async (content, query, status, error) => {
+  ])("twilio: %j with query %s gives %s", async (content, query, status, error) => {
     expect(await twilio(content, query)).toEqual({ receipts: [{ messageId: "CA1", status, ...(error !== undefined && { error }) }] });
   });
 
@@ -240,12 +240,12 @@ describe("how a call ended", () => {
     [{ status: "rejected" }, "", "undeliverable", "rejected"],
     [{ status: "timeout" }, "", "undeliverable", "timeout"],
     [{ status: "unanswered" }, "", "undeliverable", "unanswered"],
-  ])("vonage: %j at %s: %s", async (content, query, status, error) => {
+  ])("vonage: %j with query %s gives %s", async (content, query, status, error) => {
     const at = Date.UTC(2027, 0, 1, 11, 59, 59);
     expect(await vonage(content, query)).toEqual({ receipts: [{ messageId: "u1", status, at, ...(error !== undefined && { error }) }] });
   });
 
-  it("other events say nothing, and nonsense is malformed", async () => {
+  it("other events give no receipts, and events without a call id are malformed", async () => {
     expect(await vonage({ status: "human" })).toEqual({ receipts: [] });
     expect(await vonage({ recording_url: "https://x.example" })).toEqual({ receipts: [] });
     expect(await vonage({ uuid: "", status: "busy" })).toMatchObject({ refused: "malformed" });
@@ -256,7 +256,7 @@ describe("how a call ended", () => {
 });
 
 describe.each(names)("%s: in a service", (name) => {
-  it("the code is heard once a key is pressed; that the call then ends takes nothing back, and a call without a key is undeliverable", async () => {
+  it("the code is spoken once a key is pressed and stays delivered when the call ends; without a key press it is undeliverable", async () => {
     const carrier = await startCarrier(carriers[name], "accepts");
     running.push(carrier);
     const source =

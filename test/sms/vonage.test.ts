@@ -7,7 +7,7 @@ import { signVonage } from "../support/carriers/receipts.js";
 import { startCarrier } from "../support/carriers/server.js";
 import { vonageScript } from "../support/carriers/vonage.js";
 
-it("authenticates by an application's key: a token that jose verifies, a new one for each message", async () => {
+it("authenticates with an application's key: each message has a new token that jose verifies", async () => {
   const { privateKey, publicKey } = generateKeyPairSync("rsa", {
     modulusLength: 2048,
     privateKeyEncoding: { type: "pkcs8", format: "pem" },
@@ -31,7 +31,7 @@ it("authenticates by an application's key: a token that jose verifies, a new one
 const now = Date.UTC(2027, 0, 1);
 const source = vonageReceipts({ signatureSecret: "vonage-signature-secret" });
 
-it("refuses a token without a signature, and one that is signed but does not hold the body", async () => {
+it("rejects an unsigned token, and a signed one without the body's hash", async () => {
   const good = await signVonage({ message_uuid: "m1", status: "delivered" }, { at: now });
   const unsecured = new UnsecuredJWT({ payload_hash: "x" }).setIssuedAt(now / 1000).encode();
   expect(await source.read(aReceipt({ body: Buffer.from(good.body).toString(), headers: { authorization: `Bearer ${unsecured}` } }), now)).toMatchObject({
@@ -45,7 +45,7 @@ it("refuses a token without a signature, and one that is signed but does not hol
   }
 });
 
-it("a token whose own end has passed is refused, however young it is", async () => {
+it("a token past its own expiry is rejected, however recently it was issued", async () => {
   const body = JSON.stringify({ message_uuid: "m1", status: "delivered" });
   const claims = { iat: now / 1000, exp: now / 1000 + 30, payload_hash: createHash("sha256").update(body).digest("hex") };
   const token = await new SignJWT(claims).setProtectedHeader({ alg: "HS256" }).sign(Buffer.from("vonage-signature-secret"));
@@ -54,7 +54,7 @@ it("a token whose own end has passed is refused, however young it is", async () 
   expect(await source.read(request, now + 30_000)).toMatchObject({ refused: "expired" });
 });
 
-it("a receipt signed for one body cannot vouch for another one", async () => {
+it("a signature for one body is rejected with another body", async () => {
   const one = await signVonage({ message_uuid: "m1", status: "rejected" }, { at: now });
   const two = await signVonage({ message_uuid: "m1", status: "delivered" }, { at: now });
   expect(await source.read({ ...two, header: one.header }, now)).toMatchObject({ refused: "signature" });
