@@ -5,7 +5,7 @@ import { memoryStore } from "../../adapters/store/memory/index.js";
 import { router } from "../../src/routing/router.js";
 import { secret, setUp } from "../support/verifier.js";
 
-/** A sender by Twilio whose requests are kept; `answer` decides what becomes of each conversion. */
+/** A Twilio sender that records its requests; `answer` gives the response to each conversion. */
 function twilio(answer: () => Promise<Response> = async () => Response.json({}, { status: 201 })) {
   const sent: string[] = [];
   const told: string[] = [];
@@ -30,8 +30,8 @@ const turns = async () => {
   for (let turn = 0; turn < 20; turn += 1) await new Promise((resolve) => setImmediate(resolve));
 };
 
-describe("conversion told back to carriers that ask for it, off the request path, the message id kept in the record", () => {
-  it("the right code tells it once, of the message that held it; wrong codes and repeats tell nothing", async () => {
+describe("conversions are reported to the carrier off the request path, with the message id stored in the record", () => {
+  it("the right code is reported once, for the message that contained it; wrong codes and repeats are not reported", async () => {
     const { sender, told, code } = twilio();
     const { create, check, retry, clock } = setUp({ sender });
     const { authentication_uuid: id } = await create();
@@ -46,7 +46,7 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect(told).toEqual(["SM1"]);
   });
 
-  it("in another process that shares the store, and through a router", async () => {
+  it("a code is also reported by another process that shares the store, and through a router", async () => {
     const store = memoryStore({ name: randomUUID() });
     const customers = [{ customer_uuid: randomUUID(), keys: ["k".repeat(40)] }];
     const [one, two] = [twilio(), twilio()];
@@ -59,7 +59,7 @@ describe("conversion told back to carriers that ask for it, off the request path
     expect([one.told, two.told]).toEqual([[], ["SM1"]]);
   });
 
-  it("a carrier that hangs, fails or throws holds no check up; its failure is in the log", async () => {
+  it("a carrier that hangs, throws or fails does not delay a check, and the log does not contain the code", async () => {
     for (const answer of [() => new Promise<Response>(() => {}), () => Promise.reject(new Error("down")), async () => new Response("", { status: 500 })]) {
       const { sender, told, code } = twilio(answer);
       const { create, check, log } = setUp({ sender });
@@ -71,7 +71,7 @@ describe("conversion told back to carriers that ask for it, off the request path
     }
   });
 
-  it("without conversions an accepted send writes nothing more", async () => {
+  it("an accepted send writes to the store a second time only with conversions", async () => {
     const store = memoryStore({ name: randomUUID() });
     const commits: unknown[] = [];
     const commit = store.commit.bind(store);

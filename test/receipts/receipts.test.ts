@@ -19,7 +19,7 @@ const sources = [
   infobipReceipts(),
 ];
 
-/** A verifier that takes receipts, and what its callbacks tell. */
+/** A verifier that accepts receipts, and the events of its callbacks. */
 function withReceipts() {
   const events: DeliveryStatusEvent[] = [];
   const feedback: Feedback[] = [];
@@ -73,7 +73,7 @@ function withReceipts() {
 }
 
 describe("receipts: normalized, idempotent, in any order; a final status never changes", () => {
-  it("each status is told once, in order", async () => {
+  it("each status is reported once, in order", async () => {
     const set = withReceipts();
     await set.create();
     for (const status of ["queued", "sent", "sent", "delivered", "delivered"]) expect(await set.fromTwilio(status)).toBe(200);
@@ -87,7 +87,7 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
     expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
-  it("twins at the same time are told once", async () => {
+  it("concurrent identical receipts are reported once", async () => {
     const set = withReceipts();
     await set.create();
     await Promise.all(Array.from({ length: 50 }, () => set.fromTwilio("delivered")));
@@ -95,7 +95,7 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
     expect(set.feedback.map(({ event }) => event)).toEqual(["delivered"]);
   });
 
-  it("nothing is ever gated on a receipt: the code of an undeliverable message works, and validating it tells the route", async () => {
+  it("receipts block nothing: the code of an undeliverable message is valid, and its check is reported to the route", async () => {
     const set = withReceipts();
     const { authentication_uuid } = await set.create();
     await set.fromTwilio("failed");
@@ -106,7 +106,7 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
     ]);
   });
 
-  it("unknown ids are answered 2xx and ignored", async () => {
+  it("receipts with unknown ids get 200 and are ignored", async () => {
     const set = withReceipts();
     await set.create();
     const url = `${base}/receipts/twilio`;
@@ -115,7 +115,7 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
     expect(await set.told()).toEqual(["submitted"]);
   });
 
-  it("receipts that come on another way than HTTP find their message by its reference", async () => {
+  it("receipts that do not come over HTTP find their message by its reference", async () => {
     const set = withReceipts();
     await set.create();
     const reference = (set.box.messages[0] as CodeMessage).receipt_reference as string;
@@ -126,7 +126,7 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
     expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
-  it("one that names no message is refused with what it lacks", async () => {
+  it("a receipt that names no message is rejected, and the error names the missing fields", async () => {
     const { verifier } = withReceipts();
     for (const receipt of [{}, { messageId: "77" }, { idSpace: "acme" }])
       await expect(verifier.settleReceipts([{ ...receipt, status: "delivered" }])).rejects.toThrow(
@@ -135,7 +135,7 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
   });
 });
 
-describe("receipts: bad signatures refused, nothing settled", () => {
+describe("receipts with bad signatures are rejected and change nothing", () => {
   it.each([
     ["another body", (made: { body: string }) => ({ body: made.body.replace("delivered", "undelivered") })],
     ["another signature", () => ({ headers: { "x-twilio-signature": "AAAA" } })],
@@ -155,7 +155,7 @@ describe("receipts: bad signatures refused, nothing settled", () => {
     expect(await set.told()).toEqual(["submitted"]);
   });
 
-  it("carriers that sign nothing are covered by the reference, which nobody else can make", async () => {
+  it("receipts of carriers that do not sign need our reference, which no one else can make", async () => {
     const set = withReceipts();
     await set.create();
     const { receipt_reference: reference = "" } = set.box.messages[0] as CodeMessage;
@@ -181,7 +181,7 @@ describe("receipts: bad signatures refused, nothing settled", () => {
     expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
-  it("another customer's message cannot be named with a reference of one's own", async () => {
+  it("a reference forged from one's own does not give access to another customer's message", async () => {
     const [mine, theirs] = [withReceipts(), withReceipts()];
     await mine.create();
     await theirs.create();
@@ -194,7 +194,7 @@ describe("receipts: bad signatures refused, nothing settled", () => {
     expect(await theirs.told()).toEqual(["submitted"]);
   });
 
-  it("one slash at the end of the path is none; the signature is over the URL as the carrier asked for it", async () => {
+  it("one trailing slash in the path is ignored, and the signature covers the URL as the carrier requested it", async () => {
     const set = withReceipts();
     await set.create();
     const { body, headers, url } = set.twilio("delivered", set.urlOf("twilio").replace("/twilio", "/twilio/"));
@@ -203,7 +203,7 @@ describe("receipts: bad signatures refused, nothing settled", () => {
     expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
-  it("unknown providers are 404, nonsense is 4xx, and the store down is 503 so that the carrier tries again", async () => {
+  it("an unknown provider gives 404, an invalid body 400, and a failing store 503 so that the carrier retries", async () => {
     const set = withReceipts();
     await set.create();
     expect(await set.post(set.verifier, set.urlOf("nobody"), "")).toBe(404);
@@ -222,12 +222,12 @@ describe("receipts: bad signatures refused, nothing settled", () => {
   });
 });
 
-/** The body of one report of Africa's Talking, to the one URL of its dashboard. */
+/** Posts one report of Africa's Talking to the URL in its dashboard. */
 const fromDashboard = (set: ReturnType<typeof withReceipts>, id: string, status = "Success", url = `${base}/receipts/africastalking?key=${dashboardSecret}`) =>
   set.post(set.verifier, url, new URLSearchParams({ id, status, phoneNumber: numberOf(1) }).toString());
 
-describe("carriers whose receipts name their own id alone", () => {
-  it("SMPP receipts find their message though no source over HTTP is set up: the line of docs/carriers.md", async () => {
+describe("carriers whose receipts contain only their own id", () => {
+  it("SMPP receipts find their message without an HTTP source, by the line in docs/carriers.md", async () => {
     const events: DeliveryStatusEvent[] = [];
     const set = setUp({
       callbacks: {
@@ -244,7 +244,7 @@ describe("carriers whose receipts name their own id alone", () => {
     expect(events.map(({ data }) => data.status)).toEqual(["submitted", "delivered"]);
   });
 
-  it("africasTalkingReceipts: a static secret in the dashboard's URL vouches, the carrier's id finds the message", async () => {
+  it("africasTalkingReceipts: the secret in the dashboard's URL authenticates, and the carrier's id finds the message", async () => {
     const set = withReceipts();
     const answer = { SMSMessageData: { Recipients: [{ statusCode: 101, messageId: "ATXid_1" }] } };
     const carrier = africasTalkingSender({ username: "acme", apiKey: "k", fetch: async () => Response.json(answer, { status: 201 }) });
@@ -257,7 +257,7 @@ describe("carriers whose receipts name their own id alone", () => {
     expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
-  it("a receipt that comes before its id is stored is kept for it: an immediate rejection, and several in their order", async () => {
+  it("receipts that arrive before their id is stored are applied afterwards, in order", async () => {
     const set = withReceipts();
     set.box.answer = async () => {
       for (const status of ["Sent", "Buffered", "Rejected", "Buffered"]) expect(await fromDashboard(set, "ATXid_2", status)).toBe(200);
@@ -268,8 +268,8 @@ describe("carriers whose receipts name their own id alone", () => {
     expect((await set.told()).at(-1)).toBe("undeliverable");
   });
 
-  it("whichever comes first, and however the steps of the two fall: none is lost", async () => {
-    // Each order of the store's steps of the two: `late` holds one of them until the other is through.
+  it("no receipt is lost, however its store steps and those of the send interleave", async () => {
+    // Each order of the store steps of receipt and send: `late` delays one step until the rest is done.
     for (const late of ["put receipt", "get receipt", "put early", "get early"]) {
       const set = withReceipts();
       const { get, put } = set.store;
@@ -297,7 +297,7 @@ describe("carriers whose receipts name their own id alone", () => {
     }
   });
 
-  it("one that waits for no message is forgotten after two minutes, and a message that takes its id later never hears of it", async () => {
+  it("a receipt without a message is dropped after two minutes, and does not apply to a later message with its id", async () => {
     const set = withReceipts();
     expect(await fromDashboard(set, "ATXid_4")).toBe(200);
     set.clock.advance(2 * 60_000 + 1);
@@ -306,7 +306,7 @@ describe("carriers whose receipts name their own id alone", () => {
     expect(await set.told()).toEqual(["submitted"]);
   });
 
-  it("carrier 1's 1001 tells nobody of carrier 2's: an id counts in its own space alone", async () => {
+  it("the same id at two carriers names two messages: an id counts only in its own space", async () => {
     const set = withReceipts();
     const routes = router({
       routes: ["one", "two"].map((name) => ({
@@ -325,8 +325,8 @@ describe("carriers whose receipts name their own id alone", () => {
   });
 });
 
-describe("what a receipt says", () => {
-  it("a receipt is told with its own time, never with one that is still to come", async () => {
+describe("the content of a receipt", () => {
+  it("a receipt is reported with its own time, but never with a future one", async () => {
     const set = withReceipts();
     await set.create();
     const { receipt_reference: reference = "" } = set.box.messages[0] as CodeMessage;
@@ -339,7 +339,7 @@ describe("what a receipt says", () => {
     expect(set.events.map(({ timestamp }) => timestamp)).toEqual([start, start + 2_000, start + 60_000].map((ms) => new Date(ms).toISOString()));
   });
 
-  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300, "2020", null])("a time that is none, %s, is now", async (at) => {
+  it.each([Number.NaN, Number.POSITIVE_INFINITY, -1, 1e300, "2020", null])("an invalid time, %s, becomes now", async (at) => {
     const set = withReceipts();
     await set.create();
     await set.verifier.settleReceipts([{ reference: set.box.messages[0]?.receipt_reference as string, status: "delivered", at: at as number }]);
@@ -347,7 +347,7 @@ describe("what a receipt says", () => {
     expect(set.events.at(-1)).toMatchObject({ timestamp: new Date(start).toISOString(), data: { status: "delivered" } });
   });
 
-  it("a captured pair of Plivo's V2 headers speaks for no message: without V3 only our own reference in the URL counts", async () => {
+  it("captured V2 headers of Plivo authenticate no message: without V3 only our own reference in the URL counts", async () => {
     const set = withReceipts();
     await set.create();
     const url = set.urlOf("plivo");
@@ -364,7 +364,7 @@ describe("what a receipt says", () => {
     expect(await set.told()).toEqual(["submitted", "undeliverable"]);
   });
 
-  it("low: Infobip: two results on one URL settle the first message never, and each the one whose callbackData it repeats", async () => {
+  it("Infobip: several results in one request count only for the message in their callbackData, not for the one in the URL", async () => {
     const set = withReceipts();
     await set.create();
     const second = await set.create2();
@@ -384,7 +384,7 @@ describe("one mount for the verifier and its receipts", () => {
     { ...mounting, how: "both in one list", list: (verifier: Verifier) => [verifier, verifier.receipts] },
     { ...mounting, how: "receipts alone", list: (verifier: Verifier) => [verifier.receipts] },
   ]);
-  it.each(mounts)("$name, $how: signatures hold over the bytes as they came", async ({ start, list, keepsNoBytes }) => {
+  it.each(mounts)("$name, $how: signatures are checked over the bytes as received", async ({ start, list, keepsNoBytes }) => {
     const set = withReceipts();
     await set.create();
     const host = await start(list(set.verifier));
@@ -405,7 +405,7 @@ describe("one mount for the verifier and its receipts", () => {
   });
 });
 
-it("a sender puts its provider's name into the URL: Twilio posts back what it was told", async () => {
+it("a sender puts its provider's name into the receipt URL for Twilio", async () => {
   const requests: string[] = [];
   const sender = twilioSender({
     accountSid: `AC${"0".repeat(32)}`,

@@ -19,7 +19,7 @@ async function centre(): Promise<Peer> {
   return peer;
 }
 
-/** A message centre's receipt, as it stands in SMPP 3.4, appendix B. */
+/** A message centre's receipt, in the form of SMPP 3.4, appendix B. */
 const receipt = (id: string, stat: string) => ({
   esm_class: 4,
   source_addr: "33612000001",
@@ -27,7 +27,7 @@ const receipt = (id: string, stat: string) => ({
   short_message: `id:${id} sub:001 dlvrd:001 submit date:2611220130 done date:2611220131 stat:${stat} err:000 text:Your`,
 });
 
-/** A verifier over the sender that `make` builds, and what its callbacks tell. */
+/** A verifier with the sender that `make` builds, and the events of its callbacks. */
 function withSender(make: (verifier: () => Verifier) => VerifierOptions["sender"]) {
   const events: DeliveryStatusEvent["data"][] = [];
   const customer_uuid = randomUUID();
@@ -48,7 +48,7 @@ function withSender(make: (verifier: () => Verifier) => VerifierOptions["sender"
   closing.push(() => verifier.close());
   const create = (index: number) =>
     verifier.createAuthentication({ customer_uuid, phone_number: numberOf(index), callback_url: "http://receiver.test/" } as never);
-  /** What the callbacks told of an authentication once `status` was among it. */
+  /** The statuses that callbacks reported for an authentication, once `status` is among them. */
   const told = (id: string, status: string) =>
     vi.waitFor(async () => {
       await verifier.flush();
@@ -59,8 +59,8 @@ function withSender(make: (verifier: () => Verifier) => VerifierOptions["sender"
   return { verifier, create, told, events };
 }
 
-describe("receipts of a real SMPP peer, all the way to the caller's callback", () => {
-  it("the line of docs/carriers.md as it stands, with no receipts option: smppSender({ …, onReceipt: (receipt) => verifier.settleReceipts([receipt]) })", async () => {
+describe("receipts of a real SMPP peer, up to the caller's callback", () => {
+  it("the line in docs/carriers.md works without a receipts option: smppSender({ …, onReceipt: (receipt) => verifier.settleReceipts([receipt]) })", async () => {
     const peer = await centre();
     const { create, told } = withSender((verifier) =>
       smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, onReceipt: (receipt) => verifier().settleReceipts([receipt]) }),
@@ -70,7 +70,7 @@ describe("receipts of a real SMPP peer, all the way to the caller's callback", (
     expect(await told(authentication_uuid, "delivered")).toEqual(["submitted", "delivered"]);
   });
 
-  it("the centre's receipt comes before its answer to the submit", async () => {
+  it("a receipt that arrives before the response to its submit is reported", async () => {
     const peer = await centre();
     peer.on("submit_sm", (pdu, session) => session.deliver_sm(receipt("early-1", "REJECTD"), () => session.send(pdu.response({ message_id: "early-1" }))));
     const { create, told } = withSender((verifier) =>
@@ -80,7 +80,7 @@ describe("receipts of a real SMPP peer, all the way to the caller's callback", (
     expect(await told(authentication_uuid, "undeliverable")).toContain("undeliverable");
   });
 
-  it("two centres that both begin at 1001: the word of one is not told of the other's message", async () => {
+  it("if two centres both use the id 1001, a receipt of one is not reported for the other's message", async () => {
     const [one, two] = [await centre(), await centre()];
     for (const peer of [one, two]) peer.on("submit_sm", (pdu, session) => session.send(pdu.response({ message_id: "1001" })));
     const { create, told, events } = withSender((verifier) =>
