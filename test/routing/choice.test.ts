@@ -51,7 +51,7 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
   const draws = (count: number) => ({ order: Array.from({ length: count }, () => 0.5), probe: 0.99, probeShare: 0 });
   const namesOf = (candidates: readonly Candidate[], given = draws(candidates.length)) => rankRoutes(candidates, given).map(({ name }) => name);
 
-  it("puts a lower cost first among those of one priority, and those without a price last", () => {
+  it("puts a lower cost first within a priority, and routes without a price last", () => {
     const list = [candidate({ name: "d", cost: 0.01, priority: 2 }), candidate({ name: "c", cost: Number.MAX_VALUE }), candidate({ cost: 0.03 })];
     expect(namesOf([...list, candidate({ name: "b", cost: 0.05, weight: 100 })])).toEqual(["a", "b", "c", "d"]);
   });
@@ -70,7 +70,7 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
     const three = [candidate({ weight: 2 }), candidate({ name: "b", weight: 4, health: 0.5 }), candidate({ name: "c", weight: 4 })];
     const firsts = new Map<string, number>();
     const seconds = new Map<string, number>();
-    // An even grid in place of chance.
+    // An even grid instead of random draws.
     const side = 24;
     for (let i = 0; i < side ** 3; i++) {
       const order = [i % side, Math.floor(i / side) % side, Math.floor(i / side ** 2)].map((n) => (n + 0.5) / side);
@@ -88,17 +88,17 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
     const half = candidate({ name: "h", breaker: "half-open", mayProbe: true });
     const first = (candidates: readonly Candidate[], probe: number, probeShare = 0.05) =>
       rankRoutes(candidates, { order: candidates.map(() => 0.5), probe, probeShare })[0];
-    it("go to a half-open route below the share, not above", () => {
+    it("go to a half-open route if the draw is below the share", () => {
       expect(first([candidate(), half], 0.049)).toEqual({ name: "h", reason: "probe" });
       expect(first([candidate(), half], 0.05)?.name).toBe("a");
     });
-    it("are not made of messages that must not be probes, nor once the round is full, nor of an open route", () => {
+    it("are not made with a share of 0, once the round is full, or on an open route", () => {
       expect(first([candidate(), half], 0, 0)?.name).toBe("a");
       expect(first([candidate(), { ...half, mayProbe: false }], 0)?.name).toBe("a");
       expect(first([candidate(), { ...half, breaker: "open" }], 0)?.name).toBe("a");
     });
-    it("do not go to a cost that would carry nothing anyway", () => expect(first([candidate(), { ...half, cost: 0.05 }], 0)?.name).toBe("a"));
-    it("do not go to a priority that would carry nothing anyway", () => expect(first([candidate(), { ...half, priority: 2 }], 0)?.name).toBe("a"));
+    it("do not go to a route whose cost would get no messages anyway", () => expect(first([candidate(), { ...half, cost: 0.05 }], 0)?.name).toBe("a"));
+    it("do not go to a route whose priority would get no messages anyway", () => expect(first([candidate(), { ...half, priority: 2 }], 0)?.name).toBe("a"));
     it("are shared among the half-open routes", () => {
       const two = [candidate(), half, { ...half, name: "i" }];
       expect([0.01, 0.04].map((probe) => first(two, probe)?.name)).toEqual(["h", "i"]);
@@ -115,7 +115,7 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
     [[candidate(), candidate({ name: "b", tried: true })], "not used yet, priority 1"],
     [[candidate({ breaker: "open", quality: 2 }), candidate({ name: "b", breaker: "open" })], "the breakers of all 2 routes are open"],
   ];
-  it.each(reasons)("says why: %#", (candidates, reason) =>
+  it.each(reasons)("gives the reason: row %#", (candidates, reason) =>
     expect(rankRoutes(candidates, { order: [0.1, 0.9], probe: 0.5, probeShare: 0 })[0]).toEqual({ name: "a", reason }),
   );
 
@@ -138,7 +138,7 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
     )
     .map((list) => list.map((fields, index): Candidate => ({ ...fields, name: `r${index}` })));
 
-  it("ranks each route that matches exactly once, and never one breaker above a closed one but for a probe", () => {
+  it("ranks each route exactly once, and an open or half-open one above a closed one only as a probe", () => {
     fc.assert(
       fc.property(any, fc.array(unit, { minLength: 6, maxLength: 6 }), unit, unit, (candidates, order, probe, probeShare) => {
         const ranked = rankRoutes(candidates, { order, probe, probeShare }).map(({ name }) => candidates.find((other) => other.name === name)!);
@@ -167,7 +167,7 @@ describe("failover and deadline", () => {
     ["rejected", true, true],
     ["unknown", false, false],
     ["unknown", true, true],
-  ] as const)("after %s with afterUnknown %s: %s", (outcome, afterUnknown, goes) => expect(mayFailOver(outcome, afterUnknown)).toBe(goes));
+  ] as const)("after %s with afterUnknown %s, failover is %s", (outcome, afterUnknown, goes) => expect(mayFailOver(outcome, afterUnknown)).toBe(goes));
 
   it.each([
     [5000, 3, false, 4950],

@@ -32,7 +32,7 @@ function set() {
     ...fields,
   });
   const merge = (at: Place, all: number) => mergeRead(counts, at, { good: all, all });
-  /** All that is due, with the values that `answers` returns. */
+  /** Reads all that is due, with the values that `answers` returns. */
   const read = (now: number, answers: (place: Omit<Place, "route">) => number = () => 0) => {
     fr.usedAt = now;
     const { reads, done } = readsDue(counts, now);
@@ -40,7 +40,7 @@ function set() {
     done();
     return reads;
   };
-  /** As an exchange does. */
+  /** Takes the unshared counts, as an exchange does. */
   const share = () => {
     const shared = [...counts.unshared.values()];
     counts.unshared.clear();
@@ -49,14 +49,14 @@ function set() {
   return { counts, fr, count, seen, place, merge, read, share };
 }
 
-it("processes with the same options divide time alike: a quarter of `settle`, at least a second, at most 240 slices in the window", () => {
+it("a slice is a quarter of `settle`, at least a second, and at least a 240th of the window", () => {
   expect(createCounts({ window, settle: 60_000 }, 4000)).toMatchObject({ slice, window, settle: 64_000, shared: true });
   expect(createCounts({ window: 7_200_000, settle: 1 }, undefined)).toMatchObject({ slice: 30_000, window: 7_200_000, settle: 1, shared: false });
   expect(createCounts({ window: 10, settle: 1 }, undefined).slice).toBe(1000);
 });
 
-describe("what is known of a slice", () => {
-  it("is what all counted together, and what was counted here since that was asked for", () => {
+describe("the counts of a slice", () => {
+  it("are those of all processes, plus what was counted here since they were read", () => {
     const { count, seen, place, merge, share } = set();
     count(start);
     expect(share()).toEqual([{ place: place(start), tally: { good: 1, all: 1 } }]);
@@ -69,7 +69,7 @@ describe("what is known of a slice", () => {
     expect(seen(start)).toBe(6);
   });
 
-  it("is asked for while hand-overs are under way, once more when they are over, and when its codes have had their time", () => {
+  it("are read while hand-overs are in progress, once more when they are over, and when the time for its codes is over", () => {
     const { read } = set();
     read(start);
     const asked = (now: number) => read(now).flatMap(({ first, length, signal }) => (first === number(start) && length === 1 ? [signal] : []));
@@ -82,7 +82,7 @@ describe("what is known of a slice", () => {
     expect(asked(start + 81_000)).toEqual([]);
   });
 
-  it("is asked for again where its hand-overs were never read, nor the clock kept going forward", () => {
+  it("are read later if its hand-overs were never read, and again if the clock was set back", () => {
     const { read } = set();
     read(start);
     const late = read(start + 60_000).filter(({ signal, first }) => signal === "handOver" && first >= number(start));
@@ -92,7 +92,7 @@ describe("what is known of a slice", () => {
     expect(read(start + 79_000).filter(({ first, signal }) => first === number(start) && signal === "conversion")).toHaveLength(1);
   });
 
-  it("is not judged by codes before it was read, nor, after a clock was set back, before their time is over", () => {
+  it("include codes only once they are read and, after a clock was set back, once the time for them is over", () => {
     const { counts, count, seen, read } = set();
     count(start, "conversion");
     read(start);
@@ -104,8 +104,8 @@ describe("what is known of a slice", () => {
   });
 });
 
-describe("what is old", () => {
-  it("is joined into stretches, in which nothing is lost and nothing counts twice, whatever comes late", () => {
+describe("old counts", () => {
+  it("are merged into stretches, without loss or double counting, whatever arrives late", () => {
     const { counts, fr, count, seen, place, merge, read, share } = set();
     for (let n = 0; n < 200; n++) count(start + n * slice);
     share();
@@ -115,7 +115,7 @@ describe("what is old", () => {
     tidy(counts, fr, now);
     expect(seen(now)).toBe(201);
     expect(fr.rows.length).toBeLessThanOrEqual(10 + 2 * stretch + 5);
-    // What is told or answered for a slice that is joined already.
+    // Counts that are shared or read for a slice that is already merged.
     expect(share()).toHaveLength(1);
     merge(place(start), 2);
     count(start + slice);
@@ -125,7 +125,7 @@ describe("what is old", () => {
     expect(seen(now + 2000)).toBe(201);
   });
 
-  it("is read by the stretch, in the place of the slices that it covers", () => {
+  it("are read by the stretch, instead of the slices that it covers", () => {
     const { counts, fr, count, seen, read } = set();
     const begin = Math.ceil(number(start) / stretch) * stretch;
     for (let n = 0; n < stretch; n++) count((begin + n) * slice);
@@ -137,12 +137,12 @@ describe("what is old", () => {
       [begin, stretch],
       [number(now), 1],
     ]);
-    // The 20 that were counted here stand in the 70 that all counted; the newest is not told yet.
+    // The 20 counted here are part of the 70 that all counted; the newest is not shared yet.
     expect(seen(now)).toBe(71);
     expect(periodsOf(counts, fr, now, (begin + 1) * slice)).toHaveLength(1);
   });
 
-  it("a process that starts asks for an hour in few counters", () => {
+  it("are read with few counters when a process starts", () => {
     const { read } = set();
     for (let n = 0; n < 300; n++) expect(set().read(start + n * slice).length).toBeLessThan(260);
     const reads = read(start);
@@ -151,7 +151,7 @@ describe("what is old", () => {
     expect(Math.min(...slices) * slice).toBeGreaterThan(start - window);
   });
 
-  it("is bounded, and in order, whatever is counted and taken in when (property)", () => {
+  it("stay bounded and in order, whatever is counted and merged when (property)", () => {
     const event = fc.record({ at: fc.integer({ min: -7_200_000, max: 7_200_000 }), take: fc.boolean(), long: fc.boolean(), read: fc.boolean() });
     fc.assert(
       fc.property(fc.array(event, { maxLength: 80 }), (events) => {

@@ -11,11 +11,11 @@ import { logger } from "../support/verifier.js";
 import { runFleet } from "./fleet.js";
 import { tallyStore } from "./tally-store.js";
 
-/** Until the slice of a message is over, its code has had its time, and all have told and read. */
+/** Time until the slice of a message and the time for its code are over, and all processes have reported and read. */
 const settled = 84_000;
 const minute = 60_000;
 
-/** Routers as so many processes have them, on one store. */
+/** The routers of `count` processes on one store. */
 function processes(count: number, behind?: Pick<Store, "tally">, options: Partial<RouterOptions> = {}) {
   const clock = fixedClock();
   const log = logger();
@@ -27,7 +27,7 @@ function processes(count: number, behind?: Pick<Store, "tally">, options: Partia
   ];
   const make = () => router({ routes, clock, store, logger: log, ...options });
   const all = Array.from({ length: count }, make) as [Router, Router, ...Router[]];
-  /** Until the store has answered everything, or will not. */
+  /** Waits until the store has answered everything, or hangs. */
   const rest = async () => {
     for (let turn = 0, idle = 0; idle < 5 && turn < 10_000; turn++) {
       await new Promise(setImmediate);
@@ -41,7 +41,7 @@ function processes(count: number, behind?: Pick<Store, "tally">, options: Partia
     attempt: 1,
     country,
   });
-  /** Sends a first message; what it returns tells a process that its code was typed. */
+  /** Sends a first message; the returned `typed` reports to a process that its code was entered. */
   const send = async (by: Router, country?: string) => {
     const to = destination(undefined, country);
     const sent_at = clock.now();
@@ -51,7 +51,7 @@ function processes(count: number, behind?: Pick<Store, "tally">, options: Partia
     const typed = (at: Router) => at.feedback?.({ ...to, route, event: "validated", sent_at, chosen: true });
     return { route, typed };
   };
-  /** Lets time pass, with each process asked for a plan every two seconds. */
+  /** Lets time pass, and requests a plan from each process every two seconds. */
   const pass = async (ms: number, those: readonly Router[] = all) => {
     for (let passed = 0; passed < ms; passed += 2000) {
       clock.advance(2000);
@@ -69,7 +69,7 @@ async function sharesHealth(store?: Pick<Store, "tally">) {
   const { all, send, pass, conversion, handOvers } = processes(3, store);
   const sent = [];
   for (let n = 0; n < 9; n++) sent.push(await send(all[n % 3]!));
-  // Each code is typed where another process sent it.
+  // Each code is entered at another process than the one that sent it.
   for (const [n, { typed }] of sent.slice(0, 6).entries()) typed(all[(n + 1) % 3]!);
   await pass(4000);
   expect(all.map(handOvers)).toEqual([9, 9, 9]);
@@ -78,7 +78,7 @@ async function sharesHealth(store?: Pick<Store, "tally">) {
   expect(all.map(conversion)).toEqual(Array(3).fill({ good: 6, all: 9 }));
 }
 
-describe("processes that share a store know the routes' health of all", () => {
+describe("processes that share a store know the route health of all", () => {
   it("in memory", () => sharesHealth());
 
   it.runIf(redisIsInstalled("health over Redis"))("on Redis", async () => {
@@ -93,7 +93,7 @@ describe("processes that share a store know the routes' health of all", () => {
     }
   });
 
-  it("also of the codes that are typed last, and told when others have asked already", async () => {
+  it("a code that is entered last, and reported after others have read, still counts in all", async () => {
     const { all, clock, destination, send, pass, rest, conversion } = processes(2);
     const to = async (second: number, ...those: Router[]) => {
       clock.advance(Math.max(0, Date.UTC(2026, 0, 1) + second * 1000 - clock.now()));
@@ -105,7 +105,7 @@ describe("processes that share a store know the routes' health of all", () => {
     const { typed } = await send(all[0]);
     for (let second = 15; second <= 75; second++) {
       if (second === 75) {
-        // Its slice ended at 15 s. One asks at 75 s, the other tells at 76 s.
+        // Its slice ended at 15 s. One process reads at 75 s, the other reports at 76 s.
         await to(74.4);
         typed(all[1]);
       }
@@ -115,7 +115,7 @@ describe("processes that share a store know the routes' health of all", () => {
     expect(all.map(conversion)).toEqual(Array(2).fill({ good: 1, all: 1 }));
   });
 
-  it("without a store each knows its own alone: a code that another's message brought is nobody's", async () => {
+  it("without a store each process knows only its own counts, and a code of another's message counts nowhere", async () => {
     const { all, clock, send, conversion } = processes(2, undefined, { store: undefined });
     const { typed } = await send(all[0]);
     await send(all[0]);
@@ -126,7 +126,7 @@ describe("processes that share a store know the routes' health of all", () => {
     expect(all[1].health()).toEqual([]);
   });
 
-  it("routers with other routes, or that cut up time otherwise, keep out of each other's way", async () => {
+  it("routers with different routes or time slices do not share counts", async () => {
     const { all, clock, store, send, pass, rest, handOvers } = processes(1);
     const sender = { send: async () => ({ outcome: "accepted" as const }) };
     const others = [
@@ -149,7 +149,7 @@ describe("processes that share a store know the routes' health of all", () => {
     expect(others.map(handOvers)).toEqual([0, 0]);
   });
 
-  it("one that starts learns what the others learnt in the last hour", async () => {
+  it("a process that starts reads what the others counted in the last hour", async () => {
     const { all, make, send, pass, conversion, handOvers } = processes(1);
     for (let n = 0; n < 50; n++) {
       const { typed } = await send(all[0]);
@@ -164,7 +164,7 @@ describe("processes that share a store know the routes' health of all", () => {
   });
 
   for (const minutes of [4, 7, 13, 31]) {
-    it(`one that had no message for a country for ${minutes} minutes catches up`, async () => {
+    it(`a process without a message for a country for ${minutes} minutes catches up`, async () => {
       const { all, clock, rest, send, pass, conversion, handOvers } = processes(2);
       for (const one of all) (await send(one)).typed(all[0]);
       for (let n = 0; n < minutes * 2; n++) {
@@ -179,7 +179,7 @@ describe("processes that share a store know the routes' health of all", () => {
     });
   }
 
-  it("a breaker that opens by what one process saw opens in all", async () => {
+  it("a breaker that opens by one process's counts opens in all", async () => {
     const { all, send, pass, of } = processes(2);
     for (let round = 0; round < 6; round++) {
       for (let n = 0; n < 20; n++) {
@@ -212,14 +212,14 @@ describe("processes that share a store know the routes' health of all", () => {
       clock.advance(200);
       await rest();
     }
-    // A round is 20; what the ten sent in the two seconds before they heard of each other comes on top.
+    // A round is 20, plus what the ten sent in the two seconds before they read each other's counts.
     expect(probes).toBeGreaterThanOrEqual(20);
     expect(probes).toBeLessThanOrEqual(30);
     await pass(settled);
     expect(all.map((one) => of(one)?.breaker)).toEqual(Array(10).fill("closed"));
   });
 
-  it("what another process counted before the route was put to the test does not speak against it", async () => {
+  it("what another process counted before the breaker was half-open does not count against the route", async () => {
     const sender = { send: async () => ({ outcome: "accepted" as const }) };
     const dead = { send: async () => Promise.reject(new Error("cut")) };
     const first = { routes: [{ name: "a", sender: dead }] };
@@ -235,8 +235,8 @@ describe("processes that share a store know the routes' health of all", () => {
   });
 });
 
-describe("nothing is gated on the exchange", () => {
-  it("a store that rejects: messages go out as ever, each goes by what it knows, and it is told once each time that it begins", async () => {
+describe("the exchange blocks nothing", () => {
+  it("with a failing store messages go out as before, each process uses its own counts and logs each outage once", async () => {
     const fails = { now: true };
     const sound = tallyStore();
     const { all, send, pass, log, conversion, handOvers } = processes(2, {
@@ -259,7 +259,7 @@ describe("nothing is gated on the exchange", () => {
     expect(told()).toBe(4);
   });
 
-  it("what others counted while one could not ask is read when it can", async () => {
+  it("what others counted during a process's outage is read afterwards", async () => {
     const cut = { off: false };
     const whole = tallyStore();
     const { all, send, pass, make, conversion, handOvers } = processes(1, whole);
@@ -282,7 +282,7 @@ describe("nothing is gated on the exchange", () => {
     expect(make().health()).toEqual([]);
   });
 
-  it("a store that hangs is given up, and asked again", async () => {
+  it("a store call that hangs is given up, and the store is called again", async () => {
     const hangs = { now: true };
     const sound = tallyStore();
     const { all, send, pass, handOvers } = processes(2, { tally: (adds, reads) => (hangs.now ? new Promise(() => {}) : sound.tally(adds, reads)) });
@@ -294,7 +294,7 @@ describe("nothing is gated on the exchange", () => {
     expect(handOvers(all[1])).toBe(1);
   });
 
-  it("what is too much for one call goes in several, and all of it arrives", async () => {
+  it("counts that are too many for one call are read in several, and none is missing", async () => {
     const { all, make, send, pass, rest, clock, store } = processes(1);
     const calls: number[] = [];
     const countries = Array.from({ length: 60 }, (_, n) => `${String.fromCharCode(65 + (n % 26))}${String.fromCharCode(65 + Math.floor(n / 26))}`);
@@ -317,7 +317,7 @@ describe("nothing is gated on the exchange", () => {
     expect(late.health().reduce((sum, { handOver }) => sum + handOver.all, 0)).toBe(60);
   });
 
-  it("a process with few messages waits for what the others have heard before it counts", async () => {
+  it("a process with few messages counts conversion only after it has read what the others counted", async () => {
     const { all, clock, send, rest, pass, conversion } = processes(2);
     const { typed } = await send(all[0]);
     await rest();
@@ -332,7 +332,7 @@ describe("nothing is gated on the exchange", () => {
     expect(conversion(all[0])).toEqual({ good: 1, all: 1 });
   });
 
-  it("what was counted is told, though nothing more happens in the process that counted it", async () => {
+  it("counts are reported even if nothing more happens in their process", async () => {
     const { all, clock, send, rest, handOvers, pass } = processes(2);
     await send(all[0]);
     await rest();
@@ -344,7 +344,7 @@ describe("nothing is gated on the exchange", () => {
     expect(handOvers(all[1])).toBe(2);
   });
 
-  it("asks of countries alone that it had messages for lately", async () => {
+  it("reads only the countries that it had messages for lately", async () => {
     const { all, clock, store, send, rest } = processes(1);
     const asked: string[] = [];
     const { tally } = store;
@@ -367,7 +367,7 @@ describe("nothing is gated on the exchange", () => {
     expect(await look()).toEqual(new Set(["US"]));
   });
 
-  it("tells in whole milliseconds, of counters that are kept until nobody reads them any more", async () => {
+  it("writes whole milliseconds, and stores counters until no one reads them any longer", async () => {
     const { all, clock, store, send, rest } = processes(1);
     const { now } = clock;
     clock.now = () => now() + 0.25;
@@ -387,7 +387,7 @@ describe("nothing is gated on the exchange", () => {
     expect(Math.max(...lives)).toBeLessThan(75);
   });
 
-  it("a clock that is set back holds up no exchange, a logger that throws no request", async () => {
+  it("a clock that is set back does not stop the exchange, and a logger that throws does not stop a request", async () => {
     const { all, clock, log, store, destination, send, pass, rest, handOvers } = processes(2);
     await pass(2000);
     const now = clock.now();
@@ -411,7 +411,7 @@ describe("nothing is gated on the exchange", () => {
   });
 });
 
-it("however many processes there are, each knows all messages and what they convert, and reads as much as before (docs/contract.md#shared-health)", async () => {
+it("each process knows all messages and their conversion, and reads about as much with 100 processes as with 10 (docs/contract.md#shared-health)", async () => {
   const fleet = { messages: 10, seconds: 60, countries: ["DE"], conversion: 1 };
   const [few, many] = [await runFleet({ ...fleet, processes: 10 }), await runFleet({ ...fleet, processes: 100 })];
   for (const { known, conversion } of [few, many]) {

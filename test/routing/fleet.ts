@@ -6,36 +6,36 @@ import { tallyStore } from "./tally-store.js";
 
 export interface Fleet {
   readonly processes: number;
-  /** First messages of each process in two seconds. */
+  /** Number of first messages of each process in two seconds. */
   readonly messages: number;
-  /** How long there are messages. */
+  /** How long messages are sent. */
   readonly seconds: number;
   readonly countries: readonly string[];
-  /** Probability that a code is typed. */
+  /** Probability that a code is entered. */
   readonly conversion: number;
-  /** Stands behind the store that counts the traffic. */
+  /** The store behind the one that counts the traffic. */
   readonly behind?: Store;
 }
 
 export interface FleetReport {
   readonly sent: number;
-  /** Part of all hand-overs that the process knows of that knows least. */
+  /** The share of all hand-overs that is known to the process that knows least. */
   readonly known: number;
-  /** Part of the codes that were typed. */
+  /** The share of the codes that were entered. */
   readonly typed: number;
-  /** The same part by what the processes counted: the lowest and the highest. */
+  /** The same share as the processes counted it: the lowest and the highest. */
   readonly conversion: readonly [number, number];
-  /** Of all processes together, once they run. */
+  /** Of all processes together, after they have started. */
   readonly bytesPerSecond: number;
   readonly callsPerSecond: number;
   readonly namesPerCall: number;
-  /** Of one process that starts when the others have run for so long: until it knows what they know. */
+  /** Of one process that starts after the others have run this long, until it knows what they know. */
   readonly bytesAtStart: number;
 }
 
 const stepsASecond = 20;
 
-/** So many processes with so many messages on one store, on a clock that stands still between events; a code is typed in any process. */
+/** Runs the processes on one store, on a clock that stands still between events; a code is entered at any process. */
 export async function runFleet({ processes, messages, seconds, countries, conversion, behind }: Fleet): Promise<FleetReport> {
   const clock = fixedClock();
   const random = seeded(1);
@@ -66,7 +66,7 @@ export async function runFleet({ processes, messages, seconds, countries, conver
     const hear = () => any(fleet).feedback!({ ...to, route, event: "validated", sent_at, chosen: true });
     due.set(at, [...(due.get(at) ?? []), hear]);
   };
-  /** Each process has its messages, or only looks up a plan, spread over two seconds. */
+  /** Each process sends its messages, or only requests plans, spread over two seconds. */
   const pass = async (time: number, work: (by: ReturnType<typeof make>, count: number) => Promise<unknown> | unknown, count: number) => {
     for (const end = step + time * stepsASecond; step < end; step++) {
       clock.advance(1000 / stepsASecond);

@@ -12,7 +12,7 @@ const period = (routes: Record<string, Partial<Tallies>>): Period => new Map(Obj
 const repeat = (count: number, what: Period): Period[] => Array.from({ length: count }, () => what);
 
 describe("shortfall: Newcombe's interval", () => {
-  it("holds the difference, and narrows with the samples", () => {
+  it("contains the difference, and narrows with more samples", () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 300 }),
@@ -31,17 +31,17 @@ describe("shortfall: Newcombe's interval", () => {
     );
   });
 
-  it("is the published one: 56 of 70 against 48 of 80 (Newcombe 1998, table II, method 10)", () => {
+  it("matches the published one: 56 of 70 against 48 of 80 (Newcombe 1998, table II, method 10)", () => {
     const { counted, chance, most } = shortfall(of(48, 80), of(56, 70), 1.96);
     expect([counted, counted - chance, most].map((value) => Number(value.toFixed(4)))).toEqual([0.2, 0.0524, 0.3339]);
   });
 
-  it("takes a code that was counted before its message for no more than all good", () => {
+  it("treats more codes than messages as all good, if a code is counted before its message", () => {
     expect(shortfall(of(21, 20), of(18, 20))).toEqual(shortfall(of(20, 20), of(18, 20)));
     expect(totals([period({ a: { conversion: of(3, 2) }, b: { conversion: of(1, 1) } })], ["a", "b"]).conversion).toEqual(of(3, 3));
   });
 
-  it("is wider where a route is judged: the usual 1.96 would cry wolf", () => {
+  it("is wider for routes, because the usual 1.96 would give false alarms", () => {
     const { counted, chance } = shortfall(of(48, 80), of(56, 70));
     expect(counted - chance).toBeLessThan(0);
   });
@@ -81,7 +81,7 @@ describe("strain: compared with the other routes of the country, above all by ch
   ];
   it.each(cases)("%s", (_, periods, opens) => expect(strainOf(periods, "a", others, rules) >= 1).toBe(opens));
 
-  it("small samples move nothing, whatever they say", () => {
+  it("small samples change nothing, whatever they show", () => {
     const tally = fc.integer({ min: 0, max: 19 }).chain((all) => fc.integer({ min: 0, max: all }).map((good) => of(good, all)));
     fc.assert(
       fc.property(fc.record({ conversion: tally, handOver: tally, receipts: tally, latency: tally }), (few) => {
@@ -90,7 +90,7 @@ describe("strain: compared with the other routes of the country, above all by ch
     );
   });
 
-  it("is never there for a route that does as the others do", () => {
+  it("is never above 0 for a route that does as well as the others", () => {
     fc.assert(
       fc.property(fc.integer({ min: 0, max: 50 }), fc.integer({ min: 1, max: 60 }), fc.constantFrom(...signals), (good, count, signal) => {
         expect(strainOf(repeat(count, period({ a: { [signal]: of(good, 50) }, b: { [signal]: of(good, 50) } })), "a", ["b"], rules)).toBeLessThanOrEqual(0);
@@ -99,7 +99,7 @@ describe("strain: compared with the other routes of the country, above all by ch
   });
 });
 
-it("weight falls from two fifths of the strain that opens a breaker, never below its floor", () => {
+it("the weight falls from two fifths of the strain that opens a breaker, but never below its floor", () => {
   expect([-1, 0, 0.4, 0.7, 1, 2].map((strained) => Number(healthFactor(strained, 0.05).toFixed(3)))).toEqual([1, 1, 1, 0.5, 0.05, 0.05]);
 });
 
@@ -114,7 +114,7 @@ describe("probes", () => {
   it.each(cases)("%s", (_, a, b, pass) => expect(probesPass([period({ a, b })], "a", ["b"], rules)).toBe(pass));
 });
 
-it("quality: of open routes the one whose messages are taken and typed", () => {
+it("quality is higher for routes whose messages are accepted and whose codes are entered", () => {
   const list = [
     period({ a: { handOver: of(100, 100), conversion: of(60, 100) }, b: { handOver: of(0, 20) }, d: { handOver: of(50, 100), conversion: of(45, 50) } }),
   ];
@@ -129,28 +129,28 @@ describe("the breaker", () => {
   const half = (failures = 0): Breaker => ({ state: "half-open", since: 100, failures });
   const round = (probes: number, settled = true) => ({ probes, settled });
 
-  it("opens when strained to the full, until the end of a slice, so that processes count one round of probes together", () => {
+  it("opens at full strain until the end of a slice, so that processes count one round of probes together", () => {
     expect(trip(0.99, 5, times)).toBe(closed);
     expect([1, 5, 10].map((now) => trip(1, now, times))).toEqual([70, 70, 70].map((until) => ({ state: "open", until, failures: 0 })));
   });
-  it("half-opens when its time has come, since then", () => {
+  it("half-opens when its time is over, dated from that moment", () => {
     const open: Breaker = { state: "open", until: 70, failures: 1 };
     expect(halfOpen(open, 69)).toBe(open);
     expect([70, 95].map((now) => halfOpen(open, now))).toEqual([70, 70].map((since) => ({ state: "half-open", since, failures: 1 })));
   });
-  it("is settled once each probe of a full round has had its time", () => {
+  it("ends a full round once each probe has had its time", () => {
     expect(endRound(half(), round(2, false), () => true, 150, times)).toEqual(half());
     expect(endRound(half(), round(1), () => true, 150, times)).toEqual(half());
     expect(endRound(half(), round(2), () => true, 150, times)).toBe(closed);
   });
-  it("waits longer after each round that fails, at most the window", () => {
+  it("waits longer after each failed round, up to the window", () => {
     const waits = [0, 1, 2, 5].map((failures) => {
       const next = endRound(half(failures), round(2), () => false, 200, times);
       return next.state === "open" ? next.until - 200 : undefined;
     });
     expect(waits).toEqual([120, 240, 300, 300]);
   });
-  it("is settled by what there is when a window has passed; without any probe it closes", () => {
+  it("ends a round that is not full when a window has passed, and closes without any probe", () => {
     expect(endRound(half(), round(1), () => false, 399, times).state).toBe("half-open");
     expect(endRound(half(), round(1), () => false, 400, times).state).toBe("open");
     expect(endRound(half(), round(0), () => false, 400, times)).toBe(closed);

@@ -11,7 +11,7 @@ import { seeded } from "./simulation.js";
 
 type Answer = SendOutcome | Error | "never" | ((message: CodeMessage, context: SendContext) => unknown);
 
-/** A sender that answers as told and keeps what it got. */
+/** A sender that gives this answer and records its calls. */
 function double(
   answer: Answer = { outcome: "accepted", messageId: "id-1" },
 ): SmsSender & { got: CodeMessage[]; contexts: SendContext[]; heard: Feedback[]; closed: number } {
@@ -42,8 +42,8 @@ const set = (routes: RouteOptions[], options: Partial<RouterOptions> = {}) => {
   return { clock, sms: router({ routes, clock, random: () => 0.5, ...options }) };
 };
 
-describe("which route", () => {
-  it("takes the one that matches, by country, prefix and network", async () => {
+describe("choice of the route", () => {
+  it("takes the route that matches by country, prefix and network", async () => {
     const [fr, us, orange, rest] = [double(), double(), double(), double()];
     const { sms, clock } = set(
       [
@@ -63,7 +63,7 @@ describe("which route", () => {
     expect((await sms.send(nowhere, clocked(clock))).route).toBe("rest");
   });
 
-  it("refuses, naming the country, what no route takes; plans nothing", async () => {
+  it("rejects a message that no route takes, names its country, and plans nothing", async () => {
     const { sms, clock } = set([route("fr", double(), { countries: ["FR"] })]);
     expect(await sms.send(first(), clocked(clock))).toEqual({ outcome: "rejected", reason: "no route for US" });
     const { country: _, ...nowhere } = first();
@@ -71,7 +71,7 @@ describe("which route", () => {
     expect(sms.plan(first())).toBeUndefined();
   });
 
-  it("knows no network where the host's function fails", async () => {
+  it("assumes no network if the host's function fails", async () => {
     const { sms, clock } = set([route("n", double(), { networks: ["310"] }), route("rest", double(), { priority: 2 })], {
       network: () => {
         throw new Error("cache gone");
@@ -81,7 +81,7 @@ describe("which route", () => {
     expect((await sms.send(first(), clocked(clock))).route).toBe("rest");
   });
 
-  it("never picks a route that does not match, never one twice, never more than maxRoutes (property)", async () => {
+  it("never takes a route that does not match, the same route twice, or more than maxRoutes (property)", async () => {
     const outcomes = ["accepted", "rejected", "unknown"] as const;
     const some = fc.array(
       fc.record({
@@ -133,7 +133,7 @@ describe("plan", () => {
     }
   });
 
-  it("is forgotten where its route does not match", async () => {
+  it("is ignored if its route does not match", async () => {
     const { sms, clock } = set([route("a", double()), route("fr", double(), { countries: ["FR"] })]);
     expect((await sms.send(first({ planned_route: "fr" }), clocked(clock))).route).toBe("a");
   });
@@ -142,7 +142,7 @@ describe("plan", () => {
 describe("price", () => {
   const dear = { price: 0.09, priority: 3 };
 
-  it("is what a message may cost at most: the route planned, or the dearest that a failover may lead to", () => {
+  it("is the most that a message may cost: the price of the planned route, or the highest that a failover may lead to", () => {
     const routes = [route("a", double(), { price: 0.04 }), route("b", double(), { price: 0.05, priority: 2 }), route("c", double(), dear)];
     expect(set(routes).sms.plan(first())).toEqual({ route: "a", price: 0.09 });
     expect(set(routes, { failover: { maxRoutes: 1 } }).sms.plan(first())).toEqual({ route: "a", price: 0.04 });
@@ -151,7 +151,7 @@ describe("price", () => {
     expect(twice?.price, "both of two routes may take it").toBeCloseTo(0.13, 9);
   });
 
-  it("is in the end that of each route that took the message or may have, and nothing of one that surely did not", async () => {
+  it("is in the end the sum for the routes that sent the message or may have, without those known not to have sent it", async () => {
     const unknown = { outcome: "unknown" } as const;
     const send = async (answers: Answer[], options: Partial<RouterOptions> = {}) => {
       const { sms, clock } = set(
@@ -168,7 +168,7 @@ describe("price", () => {
     expect(await send([rejected, rejected])).toBe("none");
   });
 
-  it("may differ by country; a route without one for some message is told", () => {
+  it("may differ by country, and `unpriced` lists the routes without a price for some message", () => {
     const routes = [
       route("a", double(), { price: { default: 0.08, FR: 0.05 } }),
       route("b", double(), { price: { FR: 0.04 }, countries: ["FR"], priority: 2 }),
@@ -181,7 +181,7 @@ describe("price", () => {
     expect(set(some).sms.plan(first({ country: "US" }))).toEqual({ route: expect.any(String) });
   });
 
-  it("decides among routes of one priority where the cheapest goes first, country by country", async () => {
+  it("decides among routes of one priority with cheapestFirst, country by country", async () => {
     const [dear, cheap, unknown] = [double(), double(), double()];
     const routes = [
       route("dear", dear, { price: { default: 0.08, FR: 0.02 }, weight: 1000 }),
@@ -195,7 +195,7 @@ describe("price", () => {
     expect(set(routes).sms.plan(first({ country: "US" }))?.route, "unless told so, weight decides").toBe("dear");
   });
 
-  it("never is more in the end than it was planned to be at most (property)", async () => {
+  it("is never higher in the end than planned (property)", async () => {
     const outcomes = ["accepted", "rejected", "unknown"] as const;
     const some = fc.array(fc.record({ outcome: fc.constantFrom(...outcomes), priority: fc.integer({ min: 0, max: 2 }), cents: fc.nat(20) }), {
       minLength: 1,
@@ -217,7 +217,7 @@ describe("price", () => {
 });
 
 describe("failover", () => {
-  it("goes on after a sure rejection, in order of priority, and says each step", async () => {
+  it("continues after a rejection, in order of priority, and reports each step", async () => {
     const [a, b, c] = [double(rejected), double(Object.assign(new Error("blocked"), { outcome: "rejected" })), double()];
     const { sms, clock } = set([route("c", c, { priority: 3 }), route("a", a), route("b", b, { priority: 2 })]);
     expect(await sms.send(first(), clocked(clock))).toEqual({
@@ -245,7 +245,7 @@ describe("failover", () => {
       "at once",
     ],
   ];
-  it.each(unknowns)("stops at %s, unless told to go on", async (_, answer, reason) => {
+  it.each(unknowns)("stops at %s, unless afterUnknown is set", async (_, answer, reason) => {
     const next = double();
     const strict = set([route("a", double(answer)), route("b", next, { priority: 2 })]);
     expect(await strict.sms.send(first(), clocked(strict.clock))).toMatchObject({ outcome: "unknown", route: "a", reason });
@@ -254,25 +254,25 @@ describe("failover", () => {
     expect(await bold.sms.send(first(), clocked(bold.clock))).toMatchObject({ outcome: "accepted", route: "b" });
   });
 
-  it("does not call a message rejected that an earlier route may have sent", async () => {
+  it("does not report a message as rejected if an earlier route may have sent it", async () => {
     const { sms, clock } = set([route("a", double(new Error("cut"))), route("b", double(rejected), { priority: 2 })], { failover: { afterUnknown: true } });
     const outcome = await sms.send(first(), clocked(clock));
     expect(outcome).toMatchObject({ outcome: "unknown", route: "a" });
     expect(outcome.steps?.map((step) => step.outcome)).toEqual(["unknown", "rejected"]);
   });
 
-  it("says what the last route said when all reject, without the code or the number", async () => {
+  it("gives the last route's reason when all reject, without the code or the number", async () => {
     const { sms, clock } = set([route("a", double({ outcome: "rejected", reason: "493817 to +14155552671 refused" }))]);
     expect(await sms.send(first(), clocked(clock))).toMatchObject({ outcome: "rejected", route: "a", reason: "****** to +… refused" });
   });
 
-  it("of a message without a code, hides the numbers in its text alone", async () => {
+  it("hides only the numbers of the text if a message has no code", async () => {
     const { sms, clock } = set([route("a", double({ outcome: "rejected", reason: "busy with 2468" }))]);
     const notice = first({ code: "", text: "Your order 2468 is ready" });
     expect(await sms.send(notice, clocked(clock))).toMatchObject({ outcome: "rejected", reason: "busy with ******" });
   });
 
-  it("counts an answer that cannot be read as unknown", async () => {
+  it("treats an outcome that cannot be read as unknown", async () => {
     const unreadable = () => Object.defineProperty({}, "outcome", { get: () => assert.fail("unreadable") });
     const { sms, clock } = set([route("a", double(unreadable))]);
     expect(await sms.send(first(), clocked(clock))).toMatchObject({ outcome: "unknown", reason: "unreadable" });
@@ -280,7 +280,7 @@ describe("failover", () => {
 });
 
 describe("deadline", () => {
-  it("gives one try all that is left, tells it to stop, and answers before the deadline", async () => {
+  it("gives one attempt all the time left, aborts it, and returns before the deadline", async () => {
     const slow = double("never");
     const { sms, clock } = set([route("a", slow), route("b", double(), { priority: 2 })]);
     const deadline = clock.now() + 5000;
@@ -293,7 +293,7 @@ describe("deadline", () => {
     expect(slow.contexts[0]?.signal.aborted).toBe(true);
   });
 
-  it("shares the time where it goes on after an unknown outcome", async () => {
+  it("divides the time among the attempts with afterUnknown", async () => {
     const { sms, clock } = set([route("a", double("never")), route("b", double("never"), { priority: 2 }), route("c", double(), { priority: 3 })], {
       failover: { afterUnknown: true },
     });
@@ -304,7 +304,7 @@ describe("deadline", () => {
     expect(await sending).toMatchObject({ outcome: "accepted", route: "c" });
   });
 
-  it("starts no try that has no time, and then is surely not sent", async () => {
+  it("starts no attempt without time for it, and reports the message as rejected", async () => {
     const [late, next] = [double(), double()];
     const { sms, clock } = set([
       route(
@@ -323,7 +323,7 @@ describe("deadline", () => {
     expect(late.got).toEqual([]);
   });
 
-  it("goes by the time left, though the verifier's clock is another", async () => {
+  it("uses the time left, even if the verifier's clock differs", async () => {
     const slow = double("never");
     const { sms, clock } = set([route("a", double(rejected)), route("b", slow, { priority: 2 })]);
     for (const verifiers of [Date.UTC(2020, 0, 1), Date.UTC(2050, 0, 1)]) {
@@ -343,7 +343,7 @@ describe("deadline", () => {
     await back;
   });
 
-  it("stops when the caller does", async () => {
+  it("stops when the caller aborts", async () => {
     const slow = double("never");
     const { sms, clock } = set([route("a", slow)]);
     const abort = new AbortController();
@@ -355,7 +355,7 @@ describe("deadline", () => {
 });
 
 describe("a retry", () => {
-  it("prefers a route not used for the authentication, though of a lower priority", async () => {
+  it("prefers a route not yet used for the authentication, even of a lower priority", async () => {
     const { sms, clock } = set([route("a", double()), route("b", double(), { priority: 2 })]);
     const retry = aMessage({ attempt: 2, routes_tried: ["a"] });
     expect(sms.plan(retry)).toEqual({ route: "b" });
@@ -365,7 +365,7 @@ describe("a retry", () => {
 });
 
 describe("health", () => {
-  it("opens the breaker of a route whose hand-overs fail, keeps failing ones apart by country, and still sends when all are open", async () => {
+  it("opens the breaker of a route whose hand-overs fail, for each country apart, and still sends when all are open", async () => {
     const broken = new Set(["US"]);
     const bad = double((message: CodeMessage) => (broken.has(message.country!) ? Promise.reject(new Error("cut")) : { outcome: "accepted" }));
     const good = double();
@@ -386,10 +386,10 @@ describe("health", () => {
     expect(alone.sms.plan(first())).toEqual({ route: "bad" });
   });
 
-  it("lets first messages probe a route whose breaker is half-open, closes it when it has healed, and holds nothing old against it", async () => {
+  it("probes a half-open route with first messages, closes its breaker when it has recovered, and ignores its old failures", async () => {
     let broken = true;
     const bad = double(() => (broken ? Promise.reject(new Error("cut")) : { outcome: "accepted" }));
-    // The smallest draw: the first of equals, and a probe wherever one may go.
+    // The smallest draw: the first of equal routes, and a probe wherever one is allowed.
     const { sms, clock } = set([route("bad", bad), route("good", double())], { random: () => 0 });
     const state = () => sms.health().find((entry) => entry.route === "bad")?.breaker;
     let sent = 0;
@@ -403,7 +403,7 @@ describe("health", () => {
     expect(state()).toBe("half-open");
     for (let probe = 0; probe < 20; probe++) expect((await send()).steps).toEqual([{ route: "bad", reason: "probe", outcome: "accepted" }]);
     expect((await send()).route).toBe("good");
-    // The probes' slice of 15 s must be over, and then each of them has had its 60 s.
+    // The probes' slice of 15 s must be over, and each probe must have had its 60 s.
     clock.advance(74_999);
     expect(state()).toBe("half-open");
     clock.advance(1);
@@ -412,7 +412,7 @@ describe("health", () => {
     expect(sms.health().find((entry) => entry.route === "bad")).toMatchObject({ breaker: "closed", health: 1, handOver: { good: 50, all: 50 } });
   });
 
-  it("hands no more than a round of probes over at a time, though none is answered yet", async () => {
+  it("sends no more than one round of probes at a time, even if none is answered yet", async () => {
     const carrier = { broken: true };
     const slow = double(() => (carrier.broken ? Promise.reject(new Error("cut")) : new Promise(() => {})));
     const { sms, clock } = set([route("slow", slow), route("good", double())], { random: () => 0 });
@@ -426,7 +426,7 @@ describe("health", () => {
     await Promise.all(sending);
   });
 
-  it("judges a round once it is full, though the only route goes on carrying", async () => {
+  it("evaluates a round once it is full, even if the only route keeps sending", async () => {
     const carrier = { broken: true };
     const only = double(() => (carrier.broken ? Promise.reject(new Error("cut")) : { outcome: "accepted" }));
     const { sms, clock } = set([route("only", only)]);
@@ -443,7 +443,7 @@ describe("health", () => {
     expect(sms.health()[0]?.breaker).toBe("closed");
   });
 
-  it("counts codes and receipts of chosen messages that came in time, at the age at which all are counted, and those of other processes' messages never", async () => {
+  it("counts codes and receipts of chosen messages that arrive in time, once all are due, and none of other processes' messages", async () => {
     const sender = double();
     const { sms, clock } = set([route("a", sender), route("b", double(), { priority: 2 })]);
     const sent_at = clock.now();
@@ -467,7 +467,7 @@ describe("health", () => {
     expect(sms.health()[0]).toMatchObject({ conversion: { good: 0, all: 0 }, handOver: { good: 0, all: 0 } });
   });
 
-  it("keeps what is old by the stretch, and all of it for an hour, whatever the clock does", async () => {
+  it("stores an hour of counts in stretches, whatever the clock does", async () => {
     const { sms, clock } = set([route("a", double())]);
     for (let minute = 0; minute < 60; minute++) {
       await sms.send(first({ authentication_uuid: `${minute}` }), clocked(clock));
@@ -484,7 +484,7 @@ describe("health", () => {
     expect(known()?.handOver.all, "what lies ahead after a clock was set back is forgotten").toBe(1);
   });
 
-  it("compares alike crowds: retries, failovers and rejected messages are not waited for", async () => {
+  it("compares like with like: conversion does not include retries, failovers and rejected messages", async () => {
     const { sms, clock } = set([route("a", double(rejected)), route("b", double(), { priority: 2 })]);
     await sms.send(first({ authentication_uuid: "x" }), clocked(clock));
     await sms.send(aMessage({ attempt: 2, routes_tried: ["a"] }), clocked(clock));
@@ -495,7 +495,7 @@ describe("health", () => {
     expect([...sms.health(), ...other.sms.health()].map(({ conversion }) => conversion.all)).toEqual([0, 0, 0]);
   });
 
-  it("sees slow answers", async () => {
+  it("counts slow responses", async () => {
     const { sms, clock } = set([
       route(
         "a",
@@ -510,7 +510,7 @@ describe("health", () => {
   });
 });
 
-it("closes each sender once, all of them though one fails", async () => {
+it("closes each sender once, even if one fails to close", async () => {
   const [shared, failing] = [double(), double()];
   failing.close = () => Promise.reject(new Error("stuck"));
   const { sms } = set([route("a", failing), route("b", shared), route("c", shared)]);
@@ -518,7 +518,7 @@ it("closes each sender once, all of them though one fails", async () => {
   expect(shared.closed).toBe(1);
 });
 
-it("an option that is explicitly undefined is as if left out", () => {
+it("an option that is explicitly undefined counts as left out", () => {
   const plain = { name: "a", sender: double() };
   const none = (fields: readonly string[]) => Object.fromEntries(fields.map((field) => [field, undefined]));
   const health = {
@@ -535,7 +535,7 @@ it("an option that is explicitly undefined is as if left out", () => {
   expect(expected.routes[0]!.sender).toBe(plain.sender);
 });
 
-describe("options: a fault at construction names the option and the fix", () => {
+describe("invalid options throw at construction, with the option and the fix", () => {
   const good = route("a", double());
   const cases: [options: unknown, fault: string | RegExp][] = [
     [undefined, /^router: options must be \{ routes/],
@@ -566,7 +566,7 @@ describe("options: a fault at construction names the option and the fix", () => 
     [{ routes: [good], health: { window: 100 } }, /health\.settle is 60 and must be at most half of health\.window, which is 100/],
     [{ routes: [good], clock: { now: () => 1 } }, /clock must be a clock/],
   ];
-  it.each(cases)("%#", (options, fault) => {
+  it.each(cases)("row %#", (options, fault) => {
     expect(() => router(options as RouterOptions)).toThrow(TypeError);
     expect(() => router(options as RouterOptions)).toThrow(fault);
   });

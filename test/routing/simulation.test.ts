@@ -16,7 +16,7 @@ const scenario = (seed: number): Scenario => ({
 
 const seeds = [1, 2, 3];
 
-/** Messages after `start` until, of the newest 50, the route had less than half its fair third. */
+/** Number of messages after `start` until the route has less than half its fair third of the newest 50. */
 function movedAfter({ records }: Run, country: string, route: string, start: number): number {
   const later = records.filter((record) => record.country === country && record.send > start);
   for (let end = 50; end <= later.length; end++) {
@@ -25,7 +25,7 @@ function movedAfter({ records }: Run, country: string, route: string, start: num
   return Number.POSITIVE_INFINITY;
 }
 
-/** Messages after `start` until, of the newest 100, the route had at least 25. */
+/** Number of messages after `start` until the route has at least 25 of the newest 100. */
 function backAfter({ records }: Run, country: string, route: string, start: number): number {
   const later = records.filter((record) => record.country === country && record.send > start);
   for (let end = 100; end <= later.length; end++) {
@@ -42,7 +42,7 @@ function conversionOf({ records }: Run, country: string, first: number, last: nu
 const median = (values: readonly number[]) => [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)]!;
 const percent = (share: number) => `${Math.round(share * 100)} %`;
 
-it("of three carriers, one that falls to 60 % in one country loses its traffic there within 200 messages, and gets it back when it heals", async () => {
+it("a carrier that falls to 60 % in one country loses its traffic there within 200 messages, and gets it back when it recovers", async () => {
   const runs = [];
   for (const seed of seeds) runs.push(await simulate(scenario(seed)));
 
@@ -95,7 +95,7 @@ it("of three carriers, one that falls to 60 % in one country loses its traffic t
   expect(median(rows.map(({ after }) => after))).toBeGreaterThan(0.28);
   for (const { after } of rows) expect(after).toBeGreaterThan(0.2);
   expect(median(rows.map(({ back }) => back))).toBeLessThanOrEqual(700);
-  // The other countries, one where everything converts and one where half does.
+  // The other countries: one where most codes are entered and one where half are.
   for (const { elsewhere } of rows) {
     expect(elsewhere[0]).toBeGreaterThan(0.2);
     expect(elsewhere[1]).toBeLessThan(0.47);
@@ -103,7 +103,7 @@ it("of three carriers, one that falls to 60 % in one country loses its traffic t
   expect(rows.reduce((sum, { falseAlarms }) => sum + falseAlarms, 0)).toBeLessThanOrEqual(2);
 });
 
-it("four processes that share a store find out as fast as one, wherever the codes are checked", async () => {
+it("four processes that share a store detect it as fast as one, wherever the codes are checked", async () => {
   const rows = [];
   for (const seed of seeds.slice(0, 2)) {
     const four: Scenario = { ...scenario(seed), processes: 4, countries: ["DE"] };
@@ -126,7 +126,7 @@ it("four processes that share a store find out as fast as one, wherever the code
   }
 });
 
-it("a backup of lower priority takes over from a route that falls, and gives back", async () => {
+it("a backup of lower priority takes over from a failing route, and gives the traffic back when it recovers", async () => {
   const run = await simulate({
     ...scenario(3),
     routes: [{ name: "B" }, { name: "backup", priority: 2 }],

@@ -3,7 +3,7 @@ import { router } from "../../src/routing/router.js";
 import type { RouterOptions } from "../../src/routing/router-options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 
-/** Numbers from 0 up to, not including, 1 that are the same for the same seed (mulberry32). */
+/** Random numbers from 0 to below 1, the same for the same seed (mulberry32). */
 export function seeded(seed: number): () => number {
   let state = seed | 0;
   return () => {
@@ -22,16 +22,16 @@ export interface Scenario {
   readonly sends: number;
   /** Milliseconds between two first messages to the same country. */
   readonly every: number;
-  /** Probability that a code sent by a route is typed; `send` is the number of the message in its country. */
+  /** Probability that a code sent by a route is entered; `send` is the number of the message in its country. */
   readonly conversion: (route: string, country: string, send: number) => number;
-  /** Processes; a user's check arrives at any of them. Default 1. */
+  /** Number of processes; a user's check arrives at any of them. Default 1. */
   readonly processes?: number;
-  /** The store that the processes share their health over. Default: none. */
+  /** The store through which the processes share health. Default: none. */
   readonly store?: Store;
   readonly health?: RouterOptions["health"];
 }
 
-/** One first message of an authentication, and whether its code was typed. */
+/** One first message of an authentication, and whether its code was entered. */
 export interface FirstSend {
   readonly country: string;
   readonly send: number;
@@ -41,11 +41,14 @@ export interface FirstSend {
 
 export interface Run {
   readonly records: readonly FirstSend[];
-  /** Breakers that opened or closed, with the message of the country before which it was seen. Of the first process. */
+  /** Breaker changes in the first process, with the number of the message in its country when they were seen. */
   readonly changes: readonly { readonly country: string; readonly route: string; readonly breaker: string; readonly send: number }[];
 }
 
-/** Users ask for a code, type it within seconds if it reaches them, and some ask again after 30 s if it does not. All through the router's public face, on a clock that stands still between events. */
+/**
+ * Users request a code, enter it within seconds if it arrives, and some retry after 30 s if it does not.
+ * Uses the router's public interface only, on a clock that stands still between events.
+ */
 export async function simulate(scenario: Scenario): Promise<Run> {
   const clock = fixedClock();
   const random = seeded(scenario.seed);
@@ -78,7 +81,7 @@ export async function simulate(scenario: Scenario): Promise<Run> {
     const chosen = attempt === 1 && route === plan?.route;
     const converted = random() < scenario.conversion(route, country, send);
     if (converted) {
-      // Most type it within 20 seconds, few take a minute.
+      // Most users enter it within 20 seconds, few take a minute.
       clock.after(4000 - 9000 * Math.log(1 - random()), () => {
         any().feedback!({ route, country, authentication_uuid, attempt, event: "validated", sent_at, chosen });
       });
@@ -91,7 +94,7 @@ export async function simulate(scenario: Scenario): Promise<Run> {
 
   for (let send = 1; send <= scenario.sends; send++) {
     for (const country of scenario.countries) {
-      // Processes talk to a store in steps that take no time of this clock: it must not jump over them.
+      // Store calls take no time on this clock, so it advances in small steps, in which they can finish.
       const steps = scenario.store === undefined ? 1 : 20;
       for (let step = 0; step < steps; step++) {
         clock.advance(scenario.every / scenario.countries.length / steps);
@@ -99,7 +102,7 @@ export async function simulate(scenario: Scenario): Promise<Run> {
       }
       await hand(country, send, 1, []);
     }
-    // To tell it takes as long as to send, and a breaker stays open for a minute or more.
+    // Reading health takes as long as a send, and breakers stay open for a minute or more.
     if (send % 10 > 0) continue;
     for (const { country = "", route, breaker } of processes[0]!.health()) {
       const key = `${country} ${route}`;
@@ -110,7 +113,7 @@ export async function simulate(scenario: Scenario): Promise<Run> {
   return { records, changes };
 }
 
-/** Part of a country's messages number `from` to `to` that a route took. */
+/** The share of a country's messages number `from` to `to` that a route took. */
 export function shareOf({ records }: Run, country: string, route: string, from: number, to: number): number {
   const part = records.filter((record) => record.country === country && record.send >= from && record.send <= to);
   return part.filter((record) => record.route === route).length / part.length;

@@ -1,6 +1,9 @@
 import type { Store } from "../../src/ports/store.js";
 
-/** A store of counters alone, for routers that share it. `traffic` is what went to and fro: calls, counters named, characters of names and numbers, and the calls that are not answered yet. */
+/**
+ * A store with counters only, for routers that share it. `traffic` counts calls, named counters, characters of
+ * names and numbers, and the calls that are still open.
+ */
 export function tallyStore(behind?: Pick<Store, "tally">) {
   const counters = new Map<string, number>();
   const traffic = { calls: 0, names: 0, bytes: 0, open: 0 };
