@@ -8,7 +8,7 @@ import { errorCode, inbox, numberOf, setUp, start } from "../support/verifier.js
 const american = { phone_number: "+14155552671" };
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A verifier that looks before it sends, and whom it asked. */
+/** A verifier that looks numbers up before it sends, and the numbers it asked for. */
 function setUpBefore(answer: LookupProvider["lookup"] | LookupResult, options: Partial<VerifierOptions> = {}) {
   const asked: string[] = [];
   const lookup: LookupProvider = {
@@ -20,7 +20,7 @@ function setUpBefore(answer: LookupProvider["lookup"] | LookupResult, options: P
   return { ...setUp({ lookup, lookupBeforeSend: true, ...options }), asked };
 }
 
-describe("lookupBeforeSend: line type that cannot receive codes → `invalid_line`, where the numbering plan does not tell", () => {
+describe("lookupBeforeSend: a line type that cannot receive codes gives `invalid_line`, even if the numbering plan does not show it", () => {
   const refused = ["PremiumRate", "SharedCost", "TollFree", "Pager", "VoiceMail", "UniversalAccess", "FixedLine"];
   it.each(lineTypes)("%s", async (line_type) => {
     const { create, box } = setUpBefore({ line_type });
@@ -29,13 +29,13 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     expect(box.messages).toHaveLength(refused.includes(line_type) ? 0 : 1);
   });
 
-  it("off by default: nobody is asked before a send", async () => {
+  it("off by default: no provider is called before a send", async () => {
     const { create, asked } = setUpBefore({ line_type: "FixedLine" }, { lookupBeforeSend: undefined });
     expect((await create(american)).status).toBe("pending");
     expect(asked).toEqual([]);
   });
 
-  it("a refusal consumes nothing: no cap, no record, no second question", async () => {
+  it("a rejection does not count towards a cap, and the provider is called only once", async () => {
     const { create, asked, verifier, customer } = setUpBefore(
       { line_type: "FixedLine" },
       { policy: { limits: { perCustomer: [{ limit: 1, window: 3600 }] } } },
@@ -46,14 +46,14 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     expect(asked, "the lookup finds what create learned").toHaveLength(1);
   });
 
-  it("under an idempotency key the same create answers the same, and asks once", async () => {
+  it("creates with the same idempotency key return the same result, and the provider is called once", async () => {
     const { create, asked, box } = setUpBefore({ line_type: "Mobile" });
     const answers = await Promise.all(Array.from({ length: 20 }, () => create(american, { idempotencyKey: "key" })));
     expect(new Set(answers.map(({ authentication_uuid }) => authentication_uuid)).size).toBe(1);
     expect([asked.length, box.messages.length]).toEqual([1, 1]);
   });
 
-  it("a repeat under its key answers what is stored, whatever is known of the number by then", async () => {
+  it("a repeat with its key returns what is stored, whatever a lookup returns by then", async () => {
     let answer: LookupResult = { line_type: "Mobile", incomplete: true };
     const { create, clock } = setUpBefore(async () => answer);
     const { authentication_uuid, created_at, expires_at, status } = await create(american, { idempotencyKey: "key" });
@@ -68,13 +68,13 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     ["knows nothing", async () => undefined],
     ["answers nonsense", async () => ({ line_type: "Toaster", mcc: 5 }) as never],
     ["answers a string", async () => "FixedLine" as never],
-  ])("fails open: a provider that %s stops no message", async (_, lookup) => {
+  ])("fails open: a provider that %s blocks no message", async (_, lookup) => {
     const { create, box } = setUpBefore(lookup);
     expect((await create(american)).status).toBe("pending");
     expect(box.messages).toHaveLength(1);
   });
 
-  it("fails open within its deadline, with a log: a provider that hangs holds a create up for `lookupTimeout` at most", async () => {
+  it("fails open within its deadline, with a log: a provider that hangs delays a create by up to `lookupTimeout`", async () => {
     const { create, clock, box, log } = setUpBefore(() => new Promise(() => {}), { lookupTimeout: 0.5 });
     const creating = create(american);
     await soon();
@@ -85,7 +85,7 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     expect(log.lines).toContainEqual(expect.objectContaining({ level: "error", message: "the lookup provider failed; only the numbering plan is used" }));
   });
 
-  it("past the ceiling of lookups messages go on, and the numbering plan decides", async () => {
+  it("above the limit of lookups messages are still sent, and the numbering plan decides", async () => {
     const policy = { limits: { lookups: [{ limit: 2, window: 3600 }] } };
     const { create, asked } = setUpBefore({ line_type: "FixedLine" }, { policy });
     const faults = [];
@@ -94,7 +94,7 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     expect(asked).toHaveLength(2);
   });
 
-  it("what is refused anyway is not looked up: a faulty number, a kind of line the plan knows, a country, a block list, a blocked address; nor a test number", async () => {
+  it("numbers that are rejected anyway (invalid, line type, country, block list, blocked address) and test numbers are not looked up", async () => {
     const { create, asked } = setUpBefore(
       { line_type: "Mobile" },
       { countries: ["FR", "US"], blockedNumbers: ["+33699*"], lists: { block: { cidrs: ["192.0.2.7/32"] } }, testNumbers: ["+447700900123"] },
@@ -108,7 +108,7 @@ describe("lookupBeforeSend: line type that cannot receive codes → `invalid_lin
     expect(asked).toEqual([]);
   });
 
-  it("without the option lookup a verifier is not built with it", () => {
+  it("without the option lookup it throws at construction", () => {
     expect(() => setUp({ lookupBeforeSend: true })).toThrow("lookupBeforeSend needs the option lookup");
   });
 });
@@ -143,7 +143,7 @@ describe('the router\'s `network: "lookup"`: MCC and MNC of the lookup choose th
     expect(message?.network).toEqual(facts.mcc?.length === 3 ? facts : undefined);
   });
 
-  it("a retry knows the network too, from the cache: no second lookup", async () => {
+  it("a retry gets the network from the cache, without a second lookup", async () => {
     const { sender, special, rest, clock } = routes();
     const { create, retry, asked } = setUpBefore({ mcc: "208", mnc: "10" }, { sender, clock });
     const { authentication_uuid } = await create();
@@ -157,17 +157,17 @@ describe('the router\'s `network: "lookup"`: MCC and MNC of the lookup choose th
     expect(asked).toHaveLength(1);
   });
 
-  it("a verifier that does not look before it sends is not built with it", () => {
+  it("a verifier without lookupBeforeSend throws at construction", () => {
     expect(() => setUp({ sender: routes().sender })).toThrow('sender chooses routes by what a lookup knows (network: "lookup"): set lookupBeforeSend to true');
   });
 
-  it("a router of one's own source of networks needs none of it", () => {
+  it("a router with its own source of networks needs no lookup", () => {
     const sender = router({ network: () => ({ mcc: "208" }), routes: [{ name: "a", sender: inbox(), networks: ["208"] }] });
     expect(sender.readsNetwork).toBe(false);
     expect(() => setUp({ sender })).not.toThrow();
   });
 
-  it("a `network` that is neither is told at construction", () => {
+  it("an invalid `network` throws at construction", () => {
     expect(() => router({ network: "hlr" as never, routes: [{ name: "a", sender: inbox() }] })).toThrow('network must be "lookup", or a function');
   });
 });

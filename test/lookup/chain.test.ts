@@ -7,7 +7,7 @@ const request = { phone_number: "+14155552671", country_code: "US", line_type: "
 const inTime = (timeLeft = 2000) => ({ signal: new AbortController().signal, timeLeft });
 const soon = () => new Promise((resolve) => setImmediate(resolve));
 
-/** A provider that answers so, and counts how often it is asked. */
+/** A provider that gives this answer and counts its calls. */
 function source(answer: LookupResult | undefined | Error, price?: number) {
   const asked = { times: 0 };
   const provider: LookupProvider = {
@@ -21,7 +21,7 @@ function source(answer: LookupResult | undefined | Error, price?: number) {
   return { provider, asked };
 }
 
-/** What a chain of sources that answer so comes to, without what it cost. */
+/** The facts from a chain of sources with these answers, without the price. */
 async function chained(...answers: (LookupResult | undefined | Error)[]) {
   const { price, ...facts } = (await lookupChain(answers.map((answer) => source(answer).provider)).lookup(request, inTime())) as LookupResult;
   return facts;
@@ -29,7 +29,7 @@ async function chained(...answers: (LookupResult | undefined | Error)[]) {
 
 const verizon = { carrier: "Verizon", mcc: "311", mnc: "480" };
 
-describe("fields missing are filled by the later ones only where that is sound", () => {
+describe("later providers fill in missing fields only if they are consistent", () => {
   it.each<[string, LookupResult[], LookupResult]>([
     [
       "the first word stands",
@@ -72,24 +72,24 @@ describe("fields missing are filled by the later ones only where that is sound",
     expect(await chained(...answers)).toEqual(facts);
   });
 
-  it("one that knows nothing makes way, and that nothing is known by any is no failure", async () => {
+  it("a provider without facts is skipped, and a chain without any facts does not fail", async () => {
     expect(await chained(undefined, verizon)).toEqual(verizon);
     expect(await chained(undefined, {})).toEqual({});
   });
 });
 
-describe("a provider that fails or hangs makes way for the next", () => {
-  it("one that throws: what the next knows is told, with what failed, and as incomplete where something is left to know", async () => {
+describe("after a provider that fails or hangs the next one is called", () => {
+  it("after an error the result has the next one's facts, the failure, and `incomplete` if facts are missing", async () => {
     expect(await chained(new Error("HTTP 500"), verizon)).toEqual({ ...verizon, failed: ["HTTP 500"], incomplete: true });
     const all: LookupResult = { ...verizon, line_type: "Mobile", number_ported: false };
     expect(await chained(new Error("HTTP 500"), all), "nothing is left to know").toEqual({ ...all, failed: ["HTTP 500"] });
   });
 
-  it("all fail: the chain fails, with each reason", async () => {
+  it("the chain fails with each reason if all providers fail", async () => {
     await expect(chained(new Error("one"), new Error("two"))).rejects.toThrow("one; two");
   });
 
-  it("one that hangs has an even share of the time, is aborted, and the next is asked within what is left", async () => {
+  it("a provider that hangs is aborted after an even share of the time, and the next one gets the rest", async () => {
     const clock = fixedClock(0);
     let aborted = false;
     const hangs: LookupProvider = { lookup: (_, { signal }) => new Promise(() => signal.addEventListener("abort", () => (aborted = true))) };
@@ -119,7 +119,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
     expect(await looking).toMatchObject({ ...verizon, failed: ["a provider did not respond within 300 ms"] });
   });
 
-  it("where no time is left nobody is asked, and nothing paid", async () => {
+  it("without time left no provider is called, and the price is 0", async () => {
     const one = source(verizon, 1);
     await expect(lookupChain([one.provider]).lookup(request, inTime(50))).rejects.toMatchObject({
       message: "timed out before all providers were asked",
@@ -128,7 +128,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
     expect(one.asked.times).toBe(0);
   });
 
-  it("a lookup that is called off ends at once", async () => {
+  it("an aborted lookup ends at once", async () => {
     const abort = new AbortController();
     const looking = lookupChain([{ lookup: () => new Promise(() => {}) }]).lookup(request, { signal: abort.signal, timeLeft: 2000 });
     await soon();
@@ -136,7 +136,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
     await expect(looking).rejects.toThrow("the lookup timed out");
   });
 
-  it("one that throws before it answers, or something that is no error, is a failure like others", async () => {
+  it("a provider that throws before it returns a promise, or throws a string, counts as failed", async () => {
     const throws: LookupProvider = {
       lookup() {
         throw "down";
@@ -146,7 +146,7 @@ describe("a provider that fails or hangs makes way for the next", () => {
   });
 });
 
-describe("who is asked, and what it costs", () => {
+describe("which providers are called, and what it costs", () => {
   it.each<[string, WantedFact[] | undefined, LookupResult, number]>([
     ["all is known: nobody further", undefined, { ...verizon, line_type: "Mobile", number_ported: true }, 0],
     ["porting is missing: the next", undefined, { ...verizon, line_type: "Mobile" }, 1],
@@ -159,7 +159,7 @@ describe("who is asked, and what it costs", () => {
     expect(second.asked.times).toBe(times);
   });
 
-  it("its price is the sum, known where each is; what was not asked, or told another price, is given back", async () => {
+  it("the chain's price is the sum if each is known; a result leaves out providers not called, and uses the prices they state", async () => {
     const all: LookupResult = { ...verizon, line_type: "Mobile", number_ported: true };
     const two = lookupChain([source(all, 0.01).provider, source(all, 0.02).provider]);
     expect(two.price).toBeCloseTo(0.03);
@@ -171,7 +171,7 @@ describe("who is asked, and what it costs", () => {
     await expect(lookupChain([source(late, 0.01).provider, source(free, 0.02).provider]).lookup(request, inTime())).rejects.toMatchObject({ price: 0.01 });
   });
 
-  it("it states a price of 0 if nothing asked costs anything, not if a free provider was asked alone (docs/lookup.md#price)", async () => {
+  it("it states a price of 0 if no called provider costs anything, but not if only a free one was called (docs/lookup.md#price)", async () => {
     const free = Object.assign(new Error("HTTP 429"), { price: 0 });
     const stated = async (...all: LookupProvider[]) =>
       (

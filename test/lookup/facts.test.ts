@@ -12,7 +12,7 @@ const soon = () => new Promise((resolve) => setImmediate(resolve));
 const minute = 60_000;
 const day = 24 * 60 * minute;
 
-/** A provider that counts, and answers as it is told. */
+/** A provider that records its calls and gives the current answer. */
 function provider(answer: () => LookupResult | undefined | Promise<LookupResult | undefined> = () => ({ carrier: "SFR" }), price?: number) {
   const asked: string[] = [];
   const lookup: LookupProvider = {
@@ -37,8 +37,8 @@ function setUpLookup(source: ReturnType<typeof provider>, options: Partial<Verif
 
 const plan = (index = 1) => ({ phone_number: numberOf(index), country_code: "FR", line_type: "Mobile" });
 
-describe("a cache in the store: 24 h, misses too, one flight", () => {
-  it("an answer is kept for 24 h, and then asked for anew", async () => {
+describe("the cache in the store: 24 h, also for misses, one request at a time", () => {
+  it("a result is stored for 24 h, and then requested again", async () => {
     const source = provider();
     const { look, clock } = setUpLookup(source);
     for (let times = 0; times < 3; times++) expect(await look()).toEqual({ ...plan(), carrier: "SFR" });
@@ -50,7 +50,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
     expect(source.asked).toHaveLength(2);
   });
 
-  it("that nothing is known is kept too", async () => {
+  it("a result without facts is stored too", async () => {
     const source = provider(() => undefined);
     const { look, clock } = setUpLookup(source);
     for (let times = 0; times < 3; times++) expect(await look()).toEqual(plan());
@@ -67,7 +67,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
       },
     ],
     ["an answer that lacks what a source that failed may know", () => ({ carrier: "SFR", incomplete: true, failed: ["other: HTTP 500"] })],
-  ])("%s is kept for ten minutes only: an outage must not last for a day, nor be paid for with each request", async (_, answer) => {
+  ])("%s is stored for ten minutes only: an outage must not last for a day, nor be paid for with each request", async (_, answer) => {
     const source = provider(answer);
     const { look, clock, log } = setUpLookup(source);
     await look();
@@ -80,7 +80,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
     expect(log.lines.map(({ message }) => message).filter((message) => /lookup provider (still )?fail/.test(message))).toHaveLength(2);
   });
 
-  it("fifty who ask at a time for one number are one request to the provider", async () => {
+  it("fifty concurrent lookups of one number make one request to the provider", async () => {
     let answer: (facts: LookupResult) => void = () => {};
     const source = provider(() => new Promise((resolve) => (answer = resolve)));
     const { look } = setUpLookup(source);
@@ -93,7 +93,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
     expect(source.asked).toHaveLength(1);
   });
 
-  it("one who asks while the answer is being written down finds it all the same", async () => {
+  it("a lookup while the result is being stored finds it", async () => {
     const store = rigged(memoryStore({ name: randomUUID() }));
     store.fate = (method) => (method === "put" ? "held" : "done");
     const source = provider();
@@ -104,7 +104,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
     await store.release();
   });
 
-  it("keys and values hold no number in clear, and the key is not guessed without the pepper", async () => {
+  it("keys and values contain no number in plain text, and the key depends on the pepper", async () => {
     const store = rigged(memoryStore({ name: randomUUID() }));
     const { look } = setUpLookup(provider(), { store });
     await look();
@@ -119,7 +119,7 @@ describe("a cache in the store: 24 h, misses too, one flight", () => {
   });
 });
 
-describe("hostile: poisoned caches, many tenants, failing stores", () => {
+describe("hostile: poisoned caches, many customers, failing stores", () => {
   it.each<[string, string]>([
     ["no JSON", "<html>"],
     ["JSON of another form", "[1, 2]"],
@@ -128,7 +128,7 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     ["no end", JSON.stringify({ facts: { carrier: "Evil" } })],
     ["an end that is no number", JSON.stringify({ facts: { carrier: "Evil" }, until: "soon" })],
     ["an end in a hundred years", JSON.stringify({ facts: { carrier: "Evil" }, until: 4e12 })],
-  ])("what stands in the cache and is not ours counts as nothing: %s", async (_, value) => {
+  ])("an invalid cache entry is ignored: %s", async (_, value) => {
     const memory = memoryStore({ name: randomUUID() });
     const source = provider();
     const { look } = setUpLookup(source, { store: { ...bound(memory), get: async () => value } });
@@ -136,7 +136,7 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     expect(source.asked).toHaveLength(1);
   });
 
-  it("facts of a wrong form in the cache are left out, as from the provider itself", async () => {
+  it("malformed facts in the cache are left out, like those from the provider itself", async () => {
     const facts = { carrier: "x".repeat(1000), line_type: "Toaster", mcc: "<b>", mnc: "01", number_ported: "yes", phone_number: "+1", admin: true };
     const { look, clock } = setUpLookup(provider(), {
       store: { ...bound(memoryStore({ name: randomUUID() })), get: async () => JSON.stringify({ facts, until: clock.now() + 1000 }) },
@@ -144,7 +144,7 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     expect(await look()).toEqual(plan());
   });
 
-  it("each tenant has its own cache, its own flight and its own ceiling: one neither sees nor spends another's", async () => {
+  it("each customer has its own cache, requests and limit, and does not use up another's", async () => {
     const tenants = Array.from({ length: 40 }, () => randomUUID());
     const source = provider();
     const customers = tenants.map((customer_uuid) => ({
@@ -161,7 +161,7 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     expect(await look(200, modest)).toMatchObject({ carrier: "SFR" });
   });
 
-  it.each([2, 101])("one that states a price of 0 does not count, under a ceiling of %i too (docs/lookup.md#price)", async (limit) => {
+  it.each([2, 101])("a lookup that states a price of 0 does not count towards a limit of %i (docs/lookup.md#price)", async (limit) => {
     const caps = [limit, limit + 1].map((most, at) => ({ limit: most, window: 3600 + at }));
     const source = provider(() => {
       throw Object.assign(new Error("HTTP 503"), { price: 0 });
@@ -176,7 +176,7 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     expect(source.asked).toHaveLength(limit + 6 + limit);
   });
 
-  it.each(["get", "commit", "put"] as const)("a store that fails at %s takes no lookup down with it", async (failing) => {
+  it.each(["get", "commit", "put"] as const)("a store that fails at %s does not fail a lookup", async (failing) => {
     const store = rigged(memoryStore({ name: randomUUID() }));
     store.fate = (method) => (method === failing ? "refused" : "done");
     const source = provider();
@@ -185,14 +185,14 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     expect(source.asked, "uncounted, nobody is asked").toHaveLength(failing === "put" ? 1 : 0);
   });
 
-  it("another country than the number's is ignored, from the cache too", async () => {
+  it("a country other than the number's is ignored, also from the cache", async () => {
     const source = provider(() => ({ country_code: "DE", carrier: "SFR" }));
     const { look } = setUpLookup(source);
     for (let times = 0; times < 2; times++) expect(await look()).toEqual({ ...plan(), carrier: "SFR" });
     expect(source.asked).toHaveLength(1);
   });
 
-  it("a failure's words are logged without the number they repeat", async () => {
+  it("the text of a failure is logged without the number in it", async () => {
     const source = provider(() => {
       throw new Error(`no such number ${numberOf(1)}, nor 06 12 00 00 01 44`);
     });
@@ -210,7 +210,7 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
     });
     afterAll(() => server?.stop());
 
-    it("what one learned the other knows; both at a time ask at most once each; the ceiling is theirs together", async () => {
+    it("they share results and the limit, and make up to one request each at the same time", async () => {
       const source = provider();
       const customer = randomUUID();
       const connections = [new Redis(server.url), new Redis(server.url)];
@@ -248,7 +248,7 @@ describe("hostile: poisoned caches, many tenants, failing stores", () => {
   });
 });
 
-/** A store's methods as properties of their own, to replace some. */
+/** A store's methods as its own properties, so that some can be replaced. */
 function bound(store: ReturnType<typeof memoryStore>) {
   const { find, commit, members, tally, lease, get, put, delete: forget } = store;
   return Object.fromEntries(
@@ -263,7 +263,7 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
     policy: { limits: { spend } },
   });
 
-  it("past the ceiling only the numbering plan is used; when the hour is over it is asked again", async () => {
+  it("above the ceiling only the numbering plan is used, and after the hour the provider is called again", async () => {
     const source = provider(undefined, 0.04);
     const { look, clock, log } = setUpLookup(source, priced());
     for (let index = 0; index < 5; index++) await look(index);
@@ -274,7 +274,7 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
     expect(source.asked).toHaveLength(3);
   });
 
-  it("lookups and messages share it", async () => {
+  it("lookups and messages share the ceiling", async () => {
     const { look, create } = setUpLookup(provider(undefined, 0.06), priced(0.05));
     await look(1);
     expect((await create({ phone_number: numberOf(2) })).status).toBe("rate_limited");
@@ -314,7 +314,7 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
     expect(statuses.filter((status) => status === "pending")).toHaveLength(left);
   });
 
-  it("a provider that tells more than its price is charged its price: nobody agreed to more", async () => {
+  it("a provider that states more than its price counts with its price only", async () => {
     const { look, create } = setUpLookup(
       provider(() => ({ price: 5 }), 0.05),
       priced(0.05),
@@ -323,14 +323,14 @@ describe('prices of lookups count towards the spend ceiling: `{ amount, per: "ho
     expect((await create({ phone_number: numberOf(2) })).status).toBe("pending");
   });
 
-  it("fifty racers never spend more than the ceiling", async () => {
+  it("fifty concurrent lookups never spend more than the ceiling", async () => {
     const source = provider(undefined, 0.01);
     const { look } = setUpLookup(source, priced());
     await Promise.all(Array.from({ length: 50 }, (_, index) => look(index)));
     expect(source.asked).toHaveLength(10);
   });
 
-  it("without a price nothing can be held to a ceiling: a verifier is not built, and a sourced customer's lookup asks nobody", async () => {
+  it("with a ceiling but no price the verifier throws at construction, and lookups of a customer from a source call no provider", async () => {
     expect(await errorCode((async () => setUpLookup(provider(), priced()))())).toBe("invalid_options");
     expect(() => setUpLookup(provider(), priced())).toThrow("policy.limits.spend needs to know what a lookup costs");
     expect(() => setUpLookup(provider(undefined, 0), priced())).not.toThrow();

@@ -5,10 +5,10 @@ import { expect, it } from "vitest";
 import type { LineType } from "../../src/contract/lookup.js";
 import { type NumberRules, phoneNumberOf } from "../../src/domain/phone-number.js";
 
-/** Google's own port of libphonenumber: another's parser over another's copy of the metadata. */
+/** Google's own port of libphonenumber: an independent parser with its own copy of the metadata. */
 const google = PhoneNumberUtil.getInstance();
 
-/** Its names for kinds of lines in ours, written down a second time. */
+/** Its names for line types in our terms, written down a second time. */
 const inOurWords: Readonly<Record<string, LineType>> = {
   FIXED_LINE: "FixedLine",
   MOBILE: "Mobile",
@@ -26,7 +26,7 @@ const inOurWords: Readonly<Record<string, LineType>> = {
 
 const rules: NumberRules = { validation: "valid", testNumbers: new Map(), ambiguousLineType: "Unknown" };
 
-/** Where the two differ, and why: by the beginnings of numbers. */
+/** Where the two differ and why, by the first digits of numbers. */
 const knownToDiffer: Readonly<Record<string, string>> = {
   "+2298": "Benin: the plan changed, and the two have it of different months",
   "+267": "Botswana: likewise, its VoIP range and lengths of fixed numbers",
@@ -35,7 +35,7 @@ const knownToDiffer: Readonly<Record<string, string>> = {
   "+49800": "Germany: toll-free numbers of sixteen digits, one more than E.164 allows",
 };
 
-/** What Google's port says of a number, in the form of ours. */
+/** The result of Google's port for a number, in the form of ours. */
 function theirs(number: string): string {
   try {
     const parsed = google.parse(number);
@@ -54,13 +54,13 @@ function ours(number: string): string {
   return phone === undefined ? "invalid" : `${phone.country ?? "no country"} ${phone.lineType}`;
 }
 
-/** The number, and others like it: with other last digits, one digit more, one less. */
+/** The number and similar ones: with other last digits, one digit more or one less. */
 function variations(number: string): string[] {
   const ends = ["0", "7", "00", "99", "123", "4567", "98765"].map((end) => number.slice(0, -end.length) + end);
   return [number, ...ends, `${number}1`, number.slice(0, -1)];
 }
 
-it("the offline answer is that of Google's own port: on at least 500 numbers over 60 countries and every line type", () => {
+it("the offline result is that of Google's own port, but for known differences, on 500 numbers, 60 countries and every line type", () => {
   const e164 = (parsed: Parameters<typeof google.format>[0]) => google.format(parsed, PhoneNumberFormat.E164);
   const types = Object.values(PhoneNumberType).filter((type) => type >= 0);
   const ofGoogle = google.getSupportedRegions().flatMap((region) => types.flatMap((type) => google.getExampleNumberForType(region, type) ?? []));
@@ -87,7 +87,7 @@ it("the offline answer is that of Google's own port: on at least 500 numbers ove
 });
 
 it.each(["possible", "valid"] as const)(
-  '"%s": with up to four trunk prefixes, what stands for a number is its own canonical form (docs/contract.md#canonical-form)',
+  '"%s": the canonical form of a number with up to four trunk prefixes is its own canonical form (docs/contract.md#canonical-form)',
   (validation) => {
     const read = (number: string) => phoneNumberOf(number, { ...rules, validation })?.number;
     const ends = { same: 0, changed: 0, refused: 0 };

@@ -35,7 +35,7 @@ async function ask(script: LookupScript, line: LookupLine, mood?: LookupMood, mo
 
 const mobile: LookupLine = { type: "mobile", carrier: "Verizon", mcc: "311", mnc: "480", ported: true };
 
-/** Each provider's words for kinds of lines, in ours; `undefined`: it says nothing. */
+/** Each provider's words for line types in our terms; `undefined` if a word gives no line type. */
 const words: [string, LookupScript, Readonly<Record<string, string | undefined>>][] = [
   [
     "twilio",
@@ -81,7 +81,7 @@ const words: [string, LookupScript, Readonly<Record<string, string | undefined>>
   ["http", hlrScript, { MOBILE: "Mobile", landline: "FixedLine", SERVICE: "Service", BAD: undefined }],
 ];
 
-describe("each provider is asked as its documentation says, and its answer read", () => {
+describe("each provider is called as documented, and its response is read", () => {
   it.each<[string, LookupScript, LookupFacts]>([
     ["twilio: carrier, line type, MCC and MNC, never porting", twilioLookupScript, { carrier: "Verizon", line_type: "Mobile", mcc: "311", mnc: "480" }],
     ["telnyx: porting too", telnyxLookupScript, { carrier: "Verizon", line_type: "Mobile", mcc: "311", mnc: "480", number_ported: true }],
@@ -97,20 +97,20 @@ describe("each provider is asked as its documentation says, and its answer read"
     expect(server.requests, "one request, never a second one").toHaveLength(1);
   });
 
-  it.each(byName)("%s: unknown fields are left out, and no word of the provider's passes for a fact", async (_, script) => {
+  it.each(byName)("%s: unknown fields are left out, and the provider's word for unknown is not a fact", async (_, script) => {
     const { looking } = await ask(script, { type: "unknown", carrier: null, mcc: null, mnc: null });
     expect(await looking()).toEqual({});
   });
 
   it.each<[string, LookupScript]>(byName.filter(([name]) => name !== "twilio"))(
-    "%s: number_ported false is known too, and absent where it is not known",
+    "%s: number_ported may be false, and is absent if unknown",
     async (_, script) => {
       expect(await (await ask(script, { ...mobile, ported: false })).looking()).toMatchObject({ number_ported: false });
       expect(await (await ask(script, { ...mobile, ported: undefined })).looking()).not.toHaveProperty("number_ported");
     },
   );
 
-  it.each(words)("%s: its words for kinds of lines", async (_, script, ours) => {
+  it.each(words)("%s: reads its words for line types", async (_, script, ours) => {
     const { server, looking } = await ask(script, {});
     for (const [word, type] of Object.entries(ours)) {
       server.line = { type: word };
@@ -118,12 +118,12 @@ describe("each provider is asked as its documentation says, and its answer read"
     }
   });
 
-  it("all 11 line types of the specification are reachable; `Unknown` is what is left where nobody knows", () => {
+  it("all 11 line types of the specification are reachable, with `Unknown` if no provider knows", () => {
     const reached = new Set(words.flatMap(([, , ours]) => Object.values(ours).filter((type) => type !== undefined)));
     expect([...reached, "Unknown"].sort()).toEqual([...lineTypes].sort());
   });
 
-  it("vonage: the original carrier alone says the kind of line, never who carries the number now", async () => {
+  it("vonage: the original carrier alone gives the line type, but never the current carrier", async () => {
     const { server, looking } = await ask(vonageLookupScript, {});
     const original = { name: "Acme", network_type: "LANDLINE", country_code: "US", network_code: "310004", status: { code: "OK", message: "Success" } };
     server.mood = vonageInsights("14155552671", original, { status: { code: "NO_COVERAGE", message: "…" } });
@@ -135,9 +135,9 @@ describe("each provider is asked as its documentation says, and its answer read"
   });
 });
 
-describe("refusals, faults and garbage are never a guess", () => {
+describe("rejections, errors and invalid responses never become facts", () => {
   it.each(scripts.flatMap((script) => Object.entries(script.unknown).map(([what, reply]) => [script.name, what, script, reply] as const)))(
-    "%s: %s: nothing is known",
+    "%s: %s: gives no facts",
     async (_name, _what, script, reply) => {
       const { looking } = await ask(script, mobile, reply);
       const { price, ...facts } = (await looking()) ?? {};
@@ -147,7 +147,7 @@ describe("refusals, faults and garbage are never a guess", () => {
   );
 
   it.each(scripts.flatMap((script) => (["throttled", "failure", "forbidden"] as const).map((what) => [script.name, what, script] as const)))(
-    "%s: %s: fails, with status and code alone, and costs nothing",
+    "%s: %s: fails with status and code only, and costs nothing",
     async (_name, what, script) => {
       const { looking } = await ask(script, mobile, script[what]);
       const error = await looking().catch((thrown: unknown) => thrown as Error & { price?: number });
@@ -170,19 +170,19 @@ describe("refusals, faults and garbage are never a guess", () => {
         ] as [string, LookupMood, string][]
       ).map(([what, mood, reason]) => [script.name, what, script, mood, reason] as const),
     ),
-  )("%s: %s: fails, and but for an answer outside 200 to 299 counts as paid", async (_name, _what, script, mood, reason) => {
+  )("%s: %s: fails, and counts as paid unless the status is outside 200 to 299", async (_name, _what, script, mood, reason) => {
     const { looking } = await ask(script, mobile, mood);
     const error = await looking().catch((thrown: unknown) => thrown as Error & { price?: number });
     expect((error as Error).message).toMatch(new RegExp(reason));
     expect((error as { price?: number }).price).toBe(reason === "HTTP 307" ? 0 : undefined);
   });
 
-  it.each(byName)("%s: an answer about another number fails: its facts would be a stranger's", async (_, script) => {
+  it.each(byName)("%s: a response about another number fails", async (_, script) => {
     const { looking } = await ask(script, { ...mobile, number: "+14155552672" });
     await expect(looking()).rejects.toThrow("the response names another number, or no number");
   });
 
-  it.each(byName)("%s: one that hangs, or stalls in its answer, is left when the lookup is over", async (_, script) => {
+  it.each(byName)("%s: a provider that hangs or stalls is given up when the lookup is aborted", async (_, script) => {
     for (const mood of ["hangs", "stalls"] as const) {
       const { provider, server } = await ask(script, mobile, mood);
       const abort = new AbortController();
@@ -194,7 +194,7 @@ describe("refusals, faults and garbage are never a guess", () => {
     }
   });
 
-  it.each(byName)("%s: nobody there: fails, and costs nothing", async (_, script) => {
+  it.each(byName)("%s: a refused connection fails and costs nothing", async (_, script) => {
     await expect(look(script.provider("http://127.0.0.1:1023", { price: 0.01 }))).rejects.toMatchObject({
       message: expect.stringMatching(/no connection, code ECONNREFUSED$/),
       price: 0,
@@ -204,7 +204,7 @@ describe("refusals, faults and garbage are never a guess", () => {
   it.each<[string, LookupLine]>([
     ["an MCC of letters", { ...mobile, mcc: "US" }],
     ["an MNC of one digit", { ...mobile, mnc: "4" }],
-  ])("facts that are not in their form are left out: %s", async (_, line) => {
+  ])("malformed facts are left out: %s", async (_, line) => {
     for (const script of scripts) {
       const facts = await (await ask(script, line)).looking();
       expect(facts).toMatchObject({ carrier: "Verizon" });
@@ -223,7 +223,7 @@ describe("refusals, faults and garbage are never a guess", () => {
   });
 });
 
-describe("options are checked, and faults name the option and the fix", () => {
+describe("invalid options throw, with the option and the fix", () => {
   it.each<[string, () => unknown, string]>([
     ["twilio without credentials", () => twilioLookup({} as never), "twilioLookup: option accountSid is missing"],
     ["twilio without a token", () => twilioLookup({ accountSid: "AC1" } as never), "twilioLookup: option authToken is missing"],
@@ -251,7 +251,7 @@ describe("options are checked, and faults name the option and the fix", () => {
     expect(make).toThrow(message);
   });
 
-  it("http: GET with a query, values percent-encoded; headers by a function, for signed requests; words for porting", async () => {
+  it("http: sends a GET with a percent-encoded query and headers from a function, and reads words for porting", async () => {
     const server = await startLookup({ answer: () => json(200, { results: [{ to: "14155552671", mccMnc: 23410, ported: "Y" }] }) });
     running.push(server);
     const provider = httpLookup({
@@ -266,7 +266,7 @@ describe("options are checked, and faults name the option and the fix", () => {
     expect(server.requests[0]?.url.search).toBe("?lookup=%2B14155552671&country=US");
   });
 
-  it("http: a function of the host's that fails was never asked, and costs nothing", async () => {
+  it("http: a headers function that throws makes no request and costs nothing", async () => {
     const headers = () => {
       throw new Error("no key for +14155552671");
     };

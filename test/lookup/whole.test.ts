@@ -16,7 +16,7 @@ afterEach(async () => {
 const phone_number = "+14165550123";
 const scripts = [twilioLookupScript, telnyxLookupScript, vonageLookupScript, hlrScript] as const;
 
-/** A verifier over a chain of all four providers, which run. */
+/** A verifier over a chain of all four providers, each with a running server. */
 async function setUpWhole() {
   const clock = fixedClock(start);
   const servers = await Promise.all(scripts.map((script: LookupScript) => startLookup(script, {})));
@@ -30,7 +30,7 @@ async function setUpWhole() {
   return { ...set, look, servers: servers as [RunningLookup, RunningLookup, RunningLookup, RunningLookup] };
 }
 
-it("Canada, where two providers may not tell: the third adds what it knows, and nothing is made up", async () => {
+it("for a number in Canada, where two providers give nothing, the third adds what it knows, and nothing is made up", async () => {
   const { look, servers, http, customer } = await setUpWhole();
   const [twilio, telnyx, vonage] = servers;
   twilio.mood = twilioLookupScript.unknown["60601, Canada without approval"];
@@ -45,7 +45,7 @@ it("Canada, where two providers may not tell: the third adds what it knows, and 
   ).toEqual([1, 1, 1, 0]);
 });
 
-it("one hangs, one is cut, one answers garbage, one another number: the numbering plan's word within `lookupTimeout`, and a log of each", async () => {
+it("if all four providers fail, the numbering plan decides within `lookupTimeout`, and each failure is logged", async () => {
   const { look, servers, clock, log } = await setUpWhole();
   const [twilio, telnyx, vonage, hlr] = servers;
   twilio.mood = "hangs";
