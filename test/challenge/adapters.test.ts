@@ -34,7 +34,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     running = await startProvider(provider);
   });
 
-  it("a proof that was solved holds, and is asked about with secret and address in a form", async () => {
+  it("a solved proof is valid, and is sent with secret and address in a form", async () => {
     const proof = running.solve(human);
     expect(await challenge().verify(proof, context("2001:db8::7"))).toBe(true);
     expect(Object.fromEntries(running.forms[0] ?? [])).toEqual({ secret: provider.secret, response: proof, remoteip: "2001:db8::7" });
@@ -42,19 +42,19 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     expect(running.forms[1]?.has("remoteip")).toBe(false);
   });
 
-  it("a proof holds once", async () => {
+  it("a proof is valid once", async () => {
     const proof = running.solve(human);
     const twice = await Promise.all([1, 2].map(() => challenge().verify(proof, context())));
     expect(twice.sort()).toEqual([false, true]);
     expect(await challenge().verify(proof, context())).toBe(false);
   });
 
-  it("a wrong proof and a late one do not hold, and are no error", async () => {
+  it("a wrong or late proof is invalid, but not an error", async () => {
     expect(await challenge().verify("made up", context())).toBe(false);
     expect(await challenge().verify(running.solve({ ...human, late: true }), context())).toBe(false);
   });
 
-  it("with hostname set, success alone is not enough", async () => {
+  it("with hostname set, a proof is valid only for that host", async () => {
     const holds = (hostname: string | string[], solvedOn: string) => challenge({ hostname }).verify(running.solve({ ...human, hostname: solvedOn }), context());
     expect(await holds("example.com", "example.com")).toBe(true);
     expect(await holds(["example.com", "shop.example"], "shop.example")).toBe(true);
@@ -82,7 +82,7 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
       "could not check the proof: HTTP 400, timeout-or-duplicate, bad-request",
     ],
     ["cut", "no response from the provider: UND_ERR_SOCKET"],
-  ] as const)("an answer that is none is thrown, in words that hold neither secret nor proof: %j", async (mood, words) => {
+  ] as const)("an unusable response throws an error that contains neither secret nor proof: %j", async (mood, words) => {
     running.mood = mood;
     const message = await fault();
     expect(message).toContain(`${name}: `);
@@ -92,16 +92,16 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     expect(running.forms).toHaveLength(1);
   });
 
-  it("codes of another form are not repeated: they may hold anything", async () => {
+  it("malformed error codes make the proof invalid, and are not repeated", async () => {
     running.mood = { status: 200, answer: { success: false, "error-codes": ["no such proof: no proof", 5, null] } };
     expect(await fault()).toBe("no error: false");
   });
 
-  it("a wrong secret is a fault, since no proof would ever hold", async () => {
+  it("a wrong secret is an error, because no proof would ever be valid", async () => {
     expect(await fault({ secret: "another" })).toBe(`${name}: the provider could not check the proof: HTTP 200, invalid-input-secret`);
   });
 
-  it.each(["hangs", "stalls"] as const)("a provider that %s is waited for until the verifier gives up, or the timeout is over", async (mood) => {
+  it.each(["hangs", "stalls"] as const)("a provider that %s is given up when the verifier aborts or the timeout is over", async (mood) => {
     running.mood = mood;
     const abort = new AbortController();
     const words = `${name}: no response from the provider: timed out`;
@@ -116,13 +116,13 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     expect(await challenge({ timeout: 20.0005 }).verify(running.solve(human), context())).toBe(true);
   });
 
-  it("a provider that cannot be reached is a fault", async () => {
+  it("a provider that cannot be reached is an error", async () => {
     const { url } = running;
     await running.close();
     await expect(make({ secret: "s", baseUrl: url }).verify("x", context())).rejects.toThrow(`${name}: no response from the provider: ECONNREFUSED`);
   });
 
-  it("asks the provider's public address, by the global fetch of the moment", async () => {
+  it("calls the provider's public address with the current global fetch, or baseUrl with the given fetch", async () => {
     const asked: [url: string, init: { redirect: string }][] = [];
     vi.stubGlobal("fetch", async (...call: (typeof asked)[number]) => {
       asked.push(call);
@@ -149,20 +149,20 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
     [{ timeout: 0 }, "option timeout must be a number of seconds, above 0 and at most 24 days."],
     [{ timeout: 30 * 86_400 }, "option timeout must be a number of seconds, above 0 and at most 24 days."],
     [{ timeout: "2" }, "option timeout must be a number of seconds, above 0 and at most 24 days."],
-  ])("refuses options that cannot be used: %j", (options, message) => {
+  ])("rejects invalid options: %j", (options, message) => {
     expect(() => make({ secret: "s", ...options } as never)).toThrow(TypeError);
     expect(() => make({ secret: "s", ...options } as never)).toThrow(`${name}: ${message}`);
   });
 });
 
-describe("what each provider has besides", () => {
+describe("options of single providers", () => {
   const at = {
     get baseUrl() {
       return running.url;
     },
   };
 
-  it("Turnstile and reCAPTCHA: with action set, another page's proof does not hold, nor one without", async () => {
+  it("Turnstile and reCAPTCHA: with action set, a proof for another action or none is invalid", async () => {
     for (const [make, provider] of [
       [turnstileChallenge, turnstile],
       [recaptchaChallenge, recaptcha],
@@ -177,7 +177,7 @@ describe("what each provider has besides", () => {
     }
   });
 
-  it("hCaptcha: with siteKey set, the provider is told, and refuses another site's proof", async () => {
+  it("hCaptcha: with siteKey set, the provider gets it and rejects another site's proof", async () => {
     running = await startProvider(hcaptcha);
     const challenge = hcaptchaChallenge({ secret: hcaptcha.secret, siteKey: "site-1", ...at });
     expect(await challenge.verify(running.solve({ siteKey: "site-1" }), context())).toBe(true);
@@ -187,7 +187,7 @@ describe("what each provider has besides", () => {
     );
   });
 
-  it("reCAPTCHA v3: a score below minScore does not hold, 0.5 by default", async () => {
+  it("reCAPTCHA v3: a proof with a score below minScore, 0.5 by default, is invalid", async () => {
     running = await startProvider(recaptcha);
     const holds = (score: unknown, minScore?: number) =>
       recaptchaChallenge({ secret: recaptcha.secret, minScore, ...at }).verify(running.solve({ score: score as number }), context());
@@ -200,7 +200,7 @@ describe("what each provider has besides", () => {
       );
   });
 
-  it("reCAPTCHA v2 tells no score: its proof holds, unless one is asked for", async () => {
+  it("reCAPTCHA v2: a proof without a score is valid, unless minScore is set", async () => {
     running = await startProvider(recaptcha);
     expect(await recaptchaChallenge({ secret: recaptcha.secret, ...at }).verify(running.solve(), context())).toBe(true);
     expect(await recaptchaChallenge({ secret: recaptcha.secret, minScore: 0.1, ...at }).verify(running.solve(), context())).toBe(false);

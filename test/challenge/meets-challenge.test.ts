@@ -15,14 +15,14 @@ function setUp(verify?: Challenge["verify"]) {
 }
 
 describe("A wrong or late proof is not an error: the rules simply apply", () => {
-  it("without a challenge, or without a proof, nothing is asked and nothing is met", async () => {
+  it("without a challenge or without a proof, no provider is called and the challenge is not met", async () => {
     let asked = 0;
     expect(await setUp().meets("a proof")).toBe(false);
     expect(await setUp(async () => ++asked > 0).meets(undefined, "192.0.2.1")).toBe(false);
     expect(asked).toBe(0);
   });
 
-  it("the challenge's word counts; it sees the proof to the letter, and the address where there is one", async () => {
+  it("the challenge decides; it gets the proof unchanged, and the address if there is one", async () => {
     const seen: unknown[] = [];
     const { meets, log } = setUp(async (proof, { ip, signal }) => {
       seen.push([proof, ip, signal.aborted]);
@@ -36,7 +36,7 @@ describe("A wrong or late proof is not an error: the rules simply apply", () => 
     expect(log.lines).toEqual([]);
   });
 
-  it("after 2 s nobody waits any more: the signal is aborted, it is reported, and a late answer is void", async () => {
+  it("after 2 s the signal is aborted, the failure is logged, and a late result is ignored", async () => {
     let signal: AbortSignal | undefined;
     let answer: (holds: boolean) => void = () => {};
     const { meets, clock, log } = setUp((_, context) => {
@@ -55,7 +55,7 @@ describe("A wrong or late proof is not an error: the rules simply apply", () => 
     ]);
   });
 
-  it("an answer at the last moment still counts", async () => {
+  it("a result at the last moment still counts", async () => {
     let answer: (holds: boolean) => void = () => {};
     const { meets, clock, log } = setUp(() => new Promise((resolve) => (answer = resolve)));
     const met = meets("a proof");
@@ -78,14 +78,14 @@ describe("A wrong or late proof is not an error: the rules simply apply", () => 
     ["rejects with no error", () => Promise.reject({ proof: "tok/en.+" }), "no error was thrown, but something else"],
     ["answers nonsense", async () => "true", "TypeError: a challenge must return true or false"],
     ["answers nothing", () => undefined, "TypeError: a challenge must return true or false"],
-  ])("one that %s is reported, without the proof, and nothing is met", async (_, verify, reason) => {
+  ])("a challenge that %s is logged without the proof, and is not met", async (_, verify, reason) => {
     const { meets, log } = setUp(verify as never);
     expect(await meets("tok/en.+")).toBe(false);
     expect(log.lines).toEqual([{ level: "error", fields: { reason }, message: "the challenge failed; the spam rules apply" }]);
   });
 });
 
-describe("create takes an optional proof", () => {
+describe("create accepts an optional proof", () => {
   it.each([["x"], ["x".repeat(8192)], [undefined]])("of 1 to 8,192 characters: row %#", async (proof) => {
     expect(CreateAuthenticationRequest.parse({ customer_uuid: "11111111-2222-3333-4444-555555555555", phone_number: "+33612345678", proof }).proof).toBe(proof);
   });

@@ -1,21 +1,21 @@
 import { createServer, type IncomingMessage } from "node:http";
 import type { AddressInfo } from "node:net";
 
-/** What a provider knows of a proof that a browser got from it. */
+/** What a provider knows about a proof that a browser got from it. */
 export interface Solved {
   readonly hostname?: string;
   readonly action?: string;
   readonly score?: number;
   readonly siteKey?: string;
-  /** More than the provider's time has passed since. */
+  /** The proof has expired. */
   readonly late?: boolean;
 }
 
 export interface Provider {
   readonly secret: string;
-  /** Where the documentation has it. */
+  /** The documented path. */
   readonly path: string;
-  /** What a late or used proof is answered with. */
+  /** The error codes for a late or a used proof. */
   readonly late: string;
   readonly used: string;
 }
@@ -24,20 +24,20 @@ export const turnstile: Provider = { secret: "0x4AAA-turnstile", path: "/turnsti
 export const hcaptcha: Provider = { secret: "ES_hcaptcha", path: "/siteverify", late: "expired-input-response", used: "already-seen-response" };
 export const recaptcha: Provider = { secret: "6Le-recaptcha", path: "/recaptcha/api/siteverify", late: "timeout-or-duplicate", used: "timeout-or-duplicate" };
 
-/** How a running provider answers instead. */
+/** How a running provider responds instead. */
 export type Mood = "fails" | "garbage" | "hangs" | "stalls" | "redirects" | "cut" | { readonly status: number; readonly answer: unknown };
 
 export interface RunningProvider {
-  /** What `baseUrl` is. */
+  /** The value of `baseUrl`. */
   readonly url: string;
   readonly forms: readonly URLSearchParams[];
   mood: Mood | undefined;
-  /** A proof for a challenge that was solved. */
+  /** Returns a proof for a solved challenge. */
   solve(solved?: Solved): string;
   close(): Promise<void>;
 }
 
-/** A provider of challenges after its documentation, on a free port of the loopback: each proof is good once. */
+/** A challenge provider that works as documented, on a free loopback port: each proof is valid once. */
 export async function startProvider(provider: Provider): Promise<RunningProvider> {
   const issued = new Map<string, Solved>();
   const used = new Set<string>();
