@@ -21,7 +21,7 @@ interface Setting {
   readonly app?: Partial<AppOptions>;
 }
 
-/** A Better Auth of its own in front of a verifier of its own, and a browser that keeps its cookies. */
+/** A separate Better Auth in front of a separate verifier, and a browser that stores its cookies. */
 function setting({ verifier: options = {}, hooks, plugin, app }: Setting = {}) {
   const set = setUp({ customers: undefined, ...options } as Partial<VerifierOptions>);
   const database = { user: [] as Record<string, unknown>[], session: [], account: [], verification: [] as { identifier: string; value: string }[] };
@@ -83,7 +83,7 @@ function setting({ verifier: options = {}, hooks, plugin, app }: Setting = {}) {
   return { ...set, auth, call, send, verify, requestReset, reset, signUp, own, logged, database };
 }
 
-/** A store that can be taken away. */
+/** A store that can be made to fail. */
 function breakable() {
   const state = { isBroken: false };
   const store = new Proxy(memoryStore({ name: crypto.randomUUID() }), {
@@ -97,7 +97,7 @@ function breakable() {
 }
 
 describe("proving a number", () => {
-  it("sign-up | the code of the verifier proves the number, and makes the account", async () => {
+  it("sign-up | the code of the verifier proves the number, and creates the account", async () => {
     const { signUp, box, database } = setting();
     expect(await signUp()).toMatchObject({ status: 200, token: expect.any(String), user: { phoneNumber: number, phoneNumberVerified: true } });
     expect(box.messages).toMatchObject([{ to: number, text: `Your verification code is ${box.code()}` }]);
@@ -121,7 +121,7 @@ describe("proving a number", () => {
     expect(database.user).toMatchObject([{ id: user?.id, phoneNumber: other, phoneNumberVerified: true }]);
   });
 
-  it("number change | not to the number of another account, and not with a code for another number", async () => {
+  it("number change | is rejected for the number of another account, and with a code for another number", async () => {
     const { signUp, send, verify, box, clock } = setting();
     await signUp(other);
     clock.advance(31_000);
@@ -138,7 +138,7 @@ describe("proving a number", () => {
     expect(await verify(box.code())).toMatchObject({ status: 403, code: "TOO_MANY_ATTEMPTS" });
   });
 
-  it("an old message | its code is right until the verification ends", async () => {
+  it("an old message | its code is valid until the verification ends", async () => {
     const { send, verify, box, clock } = setting();
     await send();
     clock.advance(31_000);
@@ -201,8 +201,8 @@ describe("proving a number", () => {
   });
 });
 
-describe("refusals reach the client", () => {
-  it("too soon | 429, when to try again, and nothing is sent", async () => {
+describe("rejections reach the client", () => {
+  it("too soon | 429 with the time to retry, and nothing is sent", async () => {
     const { send, box } = setting();
     await send();
     const refused = await send();
@@ -211,7 +211,7 @@ describe("refusals reach the client", () => {
     expect(box.messages.length).toBe(1);
   });
 
-  it("a cap | 429 and when it has room", async () => {
+  it("a cap | 429 with the time when it has room again", async () => {
     const { signUp, send, box } = setting({ verifier: { policy: onePerTenMinutes } });
     await signUp();
     const refused = await send();
@@ -220,7 +220,7 @@ describe("refusals reach the client", () => {
     expect(box.messages.length).toBe(1);
   });
 
-  it("a spam rule | says the same as a cap", async () => {
+  it("a spam rule | gives the same error as a cap", async () => {
     const { send, box } = setting({ verifier: { spamRules: [{ name: "mine", judge: () => ({ reason: "no" }) }] } });
     expect(await send()).toMatchObject({ status: 429, code: "TOO_MANY_MESSAGES", message: "Too many messages were requested. Try again later." });
     expect(box.messages.length).toBe(0);
@@ -236,7 +236,7 @@ describe("refusals reach the client", () => {
     expect(box.messages.length).toBe(0);
   });
 
-  it("the store is down | 503, nothing is sent, and no code is right or wrong", async () => {
+  it("the store is down | 503, nothing is sent, and no code is accepted or rejected", async () => {
     const { state, store } = breakable();
     const { send, verify, box } = setting({ verifier: { store } });
     state.isBroken = true;
@@ -264,13 +264,13 @@ describe("refusals reach the client", () => {
     expect(await send()).toMatchObject({ status: 429, code: "CODE_ALREADY_SENT" });
   });
 
-  it("a code that is no code | 400", async () => {
+  it("a malformed code | 400", async () => {
     const { send, verify } = setting();
     await send();
     expect(await verify("1".repeat(65))).toMatchObject({ status: 400, code: "INVALID_OTP" });
   });
 
-  it("with backgroundTasks.handler | a refusal is logged, and the client gets 200", async () => {
+  it("with backgroundTasks.handler | a rejection is logged, and the client gets 200", async () => {
     const tasks: Promise<unknown>[] = [];
     const { send, logged, box } = setting({ app: { advanced: { backgroundTasks: { handler: (task) => void tasks.push(task) } } } });
     await send();
@@ -280,7 +280,7 @@ describe("refusals reach the client", () => {
     expect(logged.join("\n")).toContain("Too many messages were requested");
   });
 
-  it("a customer that the verifier does not have | 500, and the log says why", async () => {
+  it("an unknown customer | 500, and the log gives the reason", async () => {
     vi.spyOn(console, "error").mockReturnValue();
     const { send, logged } = setting({ hooks: { customer_uuid: crypto.randomUUID() } });
     expect((await send()).status).toBe(500);
@@ -289,13 +289,13 @@ describe("refusals reach the client", () => {
 });
 
 describe("numbers", () => {
-  it.each(["0612345678", "+33 6 12 00 00 01", "+330612000001", " +33612000001"])("%s is not the form in which numbers are stored", async (phoneNumber) => {
+  it.each(["0612345678", "+33 6 12 00 00 01", "+330612000001", " +33612000001"])("%s is rejected, because it is not the stored form", async (phoneNumber) => {
     const { send, box } = setting();
     expect(await send(phoneNumber)).toMatchObject({ status: 400, code: "INVALID_PHONE_NUMBER" });
     expect(box.messages.length).toBe(0);
   });
 
-  it.each(["+330612000001", "+33 6 12 00 00 01"])("a right code makes no second account under %s, whatever the validator allows", async (phoneNumber) => {
+  it.each(["+330612000001", "+33 6 12 00 00 01"])("a right code creates no second account under %s, whatever the validator allows", async (phoneNumber) => {
     const { send, verify, box, database } = setting({ plugin: { phoneNumberValidator: () => true } });
     expect(await send(phoneNumber)).toMatchObject({ status: 400, code: "INVALID_PHONE_NUMBER" });
     await send("+33612000001");
@@ -304,7 +304,7 @@ describe("numbers", () => {
     expect(await verify(box.code(), "+33612000001")).toMatchObject({ status: 200 });
   });
 
-  it("test numbers outside of the numbering plan are numbers", async () => {
+  it("test numbers outside the numbering plan are accepted", async () => {
     const { send, verify } = setting({ verifier: { testNumbers: [{ number: "+447700900123", code: "424242" }] } });
     expect(await send("+447700900123")).toMatchObject({ status: 200 });
     expect(await verify("424242", "+447700900123")).toMatchObject({ status: 200 });
@@ -365,7 +365,7 @@ describe("passwords", () => {
     expect(await reset(box.code())).toMatchObject({ status: 400, code: "INVALID_OTP" });
   });
 
-  it("reset | an account whose number gets no messages: nothing is sent, and nothing is wrong", async () => {
+  it("reset | for a number that cannot receive messages nothing is sent, and no error is logged", async () => {
     const { signUp, requestReset, box, logged, database } = setting();
     await signUp();
     for (const user of database.user) user.phoneNumber = "+33142278186";
@@ -374,7 +374,7 @@ describe("passwords", () => {
     expect(logged).toEqual([]);
   });
 
-  it("reset | the store is down: the client gets 200 and the log says so; no code is right or wrong", async () => {
+  it("reset | the store is down: a request gets 200 and the error is logged; a check gets 503", async () => {
     const { state, store } = breakable();
     const { signUp, requestReset, reset, box, logged, clock } = setting({ verifier: { store } });
     await signUp();
@@ -397,7 +397,7 @@ describe("passwords", () => {
     clock.advance(31_000);
     expect(await signIn()).toMatchObject({ status: 401, code: "PHONE_NUMBER_NOT_VERIFIED" });
     expect(box.messages.length).toBe(3);
-    // It does not learn that no other code was sent; send-otp would say so.
+    // The client does not learn that no other code was sent; send-otp reports it.
     expect(await signIn()).toMatchObject({ status: 401, code: "PHONE_NUMBER_NOT_VERIFIED" });
     expect(await send()).toMatchObject({ status: 429, code: "CODE_ALREADY_SENT" });
     expect(box.messages.length).toBe(3);
@@ -407,7 +407,7 @@ describe("passwords", () => {
 });
 
 describe("options", () => {
-  it("fields | adds to a start what the headers of the request say; by default nothing is read", async () => {
+  it("fields | adds values of the request's headers to a start; by default no header is read", async () => {
     const fields = (headers: Headers) => ({ ip: headers.get("x-client-ip") ?? undefined, locale: headers.get("x-language") ?? undefined });
     const headers = { "x-client-ip": "203.0.113.7", "x-forwarded-for": "198.51.100.9", "x-real-ip": "198.51.100.9", "x-language": "fr" };
     const seen: unknown[] = [];
@@ -431,14 +431,14 @@ describe("options", () => {
     expect(await verifier.history({ customer_uuid, phone_number: number })).toMatchObject([{ validated: true }]);
   });
 
-  it("invalid options name themselves", () => {
+  it("invalid options throw with their names", () => {
     const { verifier } = setUp();
     expect(() => betterAuth(verifier, { feilds: () => ({}) } as never)).toThrow("betterAuth.feilds is not an option");
     expect(() => betterAuth(verifier, { fields: "x-real-ip" } as never)).toThrow("betterAuth.fields must be a function");
     expect(() => betterAuth(verifier, { customer_uuid: "me" })).toThrow("betterAuth.customer_uuid must be a UUID");
   });
 
-  it("a Better Auth that passes no context is too old", async () => {
+  it("a Better Auth that passes no context is rejected as too old", async () => {
     const { sendOTP } = betterAuth(setUp().verifier);
     await expect(sendOTP({ phoneNumber: number, code: "123456" })).rejects.toThrow("Use better-auth 1.7.8 or newer");
   });

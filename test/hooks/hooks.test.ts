@@ -50,7 +50,7 @@ describe("hooks", () => {
     await verifier.close();
   });
 
-  test("says nothing to a stranger, and warns the operator once a minute, without anything of the request", async () => {
+  test("reveals nothing to an unknown caller, and warns the operator once a minute, without data of the request", async () => {
     const { send, warned, clock } = served(logtoHook({ token }));
     const refuse = () => send("logto", body, { authorization: "Bearer 482913" });
     expect(await refuse()).toMatchObject({ status: 401, body: '{"status":"unauthorized","message":"Unauthorized."}' });
@@ -69,7 +69,7 @@ describe("hooks", () => {
     [{ phone: "+1 (415) 555-2672" }, "+14155552672"],
     [{ phone: "+33.6.12.34.56.78" }, "+33612345678"],
     [{ phone: "nobody" }, "+nobody"],
-  ])("reads the number %j as %s, and leaves it to the verifier to judge it", async ({ phone }, expected) => {
+  ])("reads the number %j as %s, and leaves its validation to the verifier", async ({ phone }, expected) => {
     const { send, delivered } = served(logtoHook({ token }));
     await send("logto", { ...body, to: phone }, { authorization });
     expect(delivered).toMatchObject([{ phone_number: expected }]);
@@ -82,13 +82,13 @@ describe("hooks", () => {
     expect(delivered).toEqual([{ phone_number: body.to, code: "482913", known: false, idempotency_key: expect.any(String) }]);
   });
 
-  test("logs an unexpected error, which sends nothing twice", async () => {
+  test("logs an unexpected error, and responds with 500", async () => {
     const { send, warned } = served(logtoHook({ token }), new Error("no disk"));
     expect(await send("logto", body, { authorization })).toMatchObject({ status: 500, body: "The message could not be sent. Try again later." });
     expect(warned).toEqual([expect.stringMatching(/^a request to \/hooks\/logto failed: Error: no disk/)]);
   });
 
-  test("shows the routes to logs, and no more", () => {
+  test("names its routes for logs, and nothing else", () => {
     const { handler } = served(kratosHook({ token, name: "ory-2" }));
     expect(["/hooks/ory-2", "/hooks/ory-2/", "/hooks/ory-2/confirmed", "/hooks/ory-2/x", "/hooks/kratos"].map((path) => handler.routeOf?.(path))).toEqual([
       "/hooks/ory-2",
@@ -103,7 +103,7 @@ describe("hooks", () => {
     [[logtoHook({ token }), logtoHook({ token })], /^hooks: two hooks have the name logto\. Give one of them another with its option name/],
     [[], /^hooks: the second argument must be a list of hooks/],
     [[logtoHook], /^hooks: entry 0 of the list is not a hook/],
-  ])("rejects a list that makes no sense", (list, message) => {
+  ])("rejects an invalid list of hooks", (list, message) => {
     expect(() => hooks(standIn().verifier, list as Hook[])).toThrow(message);
   });
 
@@ -117,13 +117,13 @@ describe("hooks", () => {
     [{ expiresIn: 5 }, "expiresIn must be a whole number of seconds"],
     [{ customer_uuid: 5 }, "customer_uuid must be a UUID"],
     [{ tokens: "x" }, "tokens is not an option"],
-  ])("names what is wrong with the options %j", (wrong, message) => {
+  ])("names the problem in the options %j", (wrong, message) => {
     expect(() => logtoHook({ token, ...wrong } as TokenHookOptions)).toThrow(`logtoHook: option ${message}`);
   });
 });
 
 describe("the kit", () => {
-  test("makes a hook of one's own", async () => {
+  test("makes a custom hook", async () => {
     const ownHook = (options: TokenHookOptions & HookOptions) =>
       makeHook("ownHook", options, {
         defaults: { name: "own", within: 3000 },

@@ -26,13 +26,13 @@ test.each([
   ["Generic", "Generic"],
   ["Quelque chose de neuf", "Quelque-chose-de-neuf"],
   ["constructor", "constructor"],
-])("takes the type %s as the purpose %s", async (type, purpose) => {
+])("reads the type %s as the purpose %s", async (type, purpose) => {
   const { send, delivered } = served(logtoHook({ token: "of-the-connector" }));
   await send("logto", { ...body, type }, { authorization });
   expect(delivered).toMatchObject([{ purpose }]);
 });
 
-test("believes the address only if told to, and only if it is one", async () => {
+test("uses the address if `ip` is `trust`, and only if it is valid", async () => {
   for (const [ip, expected] of [
     [body.ip, { ip: body.ip }],
     ["unknown", {}],
@@ -55,7 +55,7 @@ test.each([
   ["invalid", 422],
   ["no_route", 502],
   ["unavailable", 503],
-] as const)("answers %s with %s and one plain sentence", async (status, code) => {
+] as const)("responds to %s with %s and one plain sentence", async (status, code) => {
   const { send } = served(logtoHook({ token: "of-the-connector" }), { status, message: sentence });
   expect(await send("logto", body, { authorization })).toMatchObject({
     status: code,

@@ -15,7 +15,7 @@ function signed(body: string, at = new Date(now)): Record<string, string> {
   return { ...headers, "webhook-signature": new Webhook(secret.replace("v1,", "")).sign("f2d1", at, body) };
 }
 
-/** Hosts whose JSON parser leaves values, and no bytes to hold a signature against. */
+/** Hosts whose JSON parser leaves values, and no bytes to check a signature against. */
 const leavesValues = /after (express\.json\(\)|all four parsers)/;
 
 describe.each(mountings)("$name", ({ name, start }) => {
@@ -53,12 +53,12 @@ describe.each(mountings)("$name", ({ name, start }) => {
     }
   });
 
-  test("a request with a token, and a refusal", async () => {
+  test("a request with a token, and a rejection", async () => {
     expect(await post("logto", logto("482913"), json)).toMatchObject({ status: 200, text: "" });
     expect(await post("logto/", logto("000000"), json)).toMatchObject({ status: 429, text: sentence });
   });
 
-  test("what is not authentic, or too large, or no hook", async () => {
+  test("rejects requests that are not authentic, too large or for no hook", async () => {
     const before = calls.delivered.length;
     const refused = leavesValues.test(name) ? 500 : 401;
     expect((await post("supabase", payload, { ...signed(payload), "webhook-signature": "v1,AAAA" })).status).toBe(refused);

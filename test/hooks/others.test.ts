@@ -34,7 +34,7 @@ describe("oktaHook", () => {
     return { ...one, response, answered: JSON.parse(response.body) };
   };
 
-  test("reads the body, and answers with a command", async () => {
+  test("reads the body and responds with a command", async () => {
     const { delivered, response, answered } = await post(body);
     expect(response.status).toBe(200);
     const action = { status: "SUCCESSFUL", provider: "phoneproof", transactionId: "d-1" };
@@ -59,7 +59,7 @@ describe("oktaHook", () => {
     ["repeated", "SUCCESSFUL"],
     ["pending", "PENDING"],
     ["no_route", "FAILED"],
-  ] as const)("answers %s with %s", async (status, word) => {
+  ] as const)("responds to %s with %s", async (status, word) => {
     expect((await post(body, { status })).answered.commands[0].value[0].status).toBe(word);
   });
 
@@ -70,13 +70,13 @@ describe("oktaHook", () => {
     { status: "unavailable" },
     new VerifierError("bad_request", "x"),
     new Error("x"),
-  ] as const)("answers 200 with an error to %j, because anything else makes Okta send the code", async (answer) => {
+  ] as const)("responds to %j with 200 and an error, because anything else makes Okta send the code", async (answer) => {
     const { response, answered } = await post(body, answer);
     expect(response.status).toBe(200);
     expect(answered).toEqual({ error: { errorSummary: expect.stringMatching(/^(Too many|The message could not)/) } });
   });
 
-  test("answers a call and a malformed body alike, and sends nothing", async () => {
+  test("responds to a call and to a malformed body with an error, and sends nothing", async () => {
     const call = { ...body, data: { ...body.data, messageProfile: { ...body.data.messageProfile, deliveryChannel: "CALL" } } };
     for (const payload of [call, {}, "{"]) {
       const { response, answered, delivered } = await post(payload);
@@ -94,7 +94,7 @@ describe("oktaHook", () => {
 describe("authentikHook", () => {
   const body = { From: "phoneproof", To: "+33612345678", Body: "482913", Message: "Use this code to authenticate: 482913" };
 
-  test("reads code and sentence, and what a mapping adds", async () => {
+  test("reads code and text, and the fields that a mapping adds", async () => {
     const { send, delivered } = served(authentikHook({ token, ip: "trust" }));
     await send("authentik", { ...body, ip: "203.0.113.7", user_id: "ada" }, { authorization });
     expect(delivered).toEqual([{ phone_number: "+33612345678", code: "482913", text: body.Message, purpose: "mfa", ip: "203.0.113.7", correlation_id: "ada" }]);
@@ -105,7 +105,7 @@ describe("authentikHook", () => {
     ["invalid", 422],
     ["no_route", 502],
     ["unavailable", 503],
-  ] as const)("answers %s with %s and the sentence for the user", async (status, code) => {
+  ] as const)("responds to %s with %s and the text for the user", async (status, code) => {
     const { send } = served(authentikHook({ token }), { status, message: sentence });
     expect(await send("authentik", body, { authorization })).toMatchObject({ status: code, body: sentence });
   });
@@ -138,7 +138,7 @@ describe("authgearHook", () => {
     ["invalid", 200, "invalid_phone_number"],
     ["no_route", 200, "delivery_rejected"],
     ["unavailable", 503, "unavailable"],
-  ] as const)("answers %s with %s %s", async (status, outer, code) => {
+  ] as const)("responds to %s with %s %s", async (status, outer, code) => {
     const response = await post({ status, message: sentence }).response;
     expect([response.status, JSON.parse(response.body)]).toEqual([
       outer,
@@ -170,7 +170,7 @@ describe("casdoorHook", () => {
     expect(delivered).toEqual([{ phone_number: "+33612345678", ...expected }]);
   });
 
-  test("takes the secret from the path of older releases, and shows it in no route", async () => {
+  test("accepts the secret in the path of older releases, and does not show it in the route", async () => {
     const { send, delivered, handler } = served(casdoorHook({ token: "a secret/of the path" }));
     const path = `casdoor/${encodeURIComponent("a secret/of the path")}`;
     expect((await send(path, { phoneNumber: "+33612345678", code: "482913" })).status).toBe(200);
@@ -210,13 +210,13 @@ describe("genericHook", () => {
     expect(delivered).toEqual([{ phone_number: to, known: false, ...expected }]);
   });
 
-  test("believes the address if told to", async () => {
+  test("uses the address if `ip` is `trust`", async () => {
     const { send, delivered } = served(genericHook({ token, ip: "trust" }));
     await send("generic", { to, code: "482913", ip: "203.0.113.7" }, { authorization });
     expect(delivered).toMatchObject([{ ip: "203.0.113.7" }]);
   });
 
-  test("sends another code under the same id, and repeats the same", async () => {
+  test("uses a new idempotency key for another code under the same id, and the same key for a repeat", async () => {
     const { send, delivered } = served(genericHook({ token }));
     for (const code of ["111111", "111111", "222222"]) await send("generic", { to, code, id: "t1" }, { authorization });
     const keys = delivered.map(({ idempotency_key }) => idempotency_key);
@@ -232,13 +232,13 @@ describe("genericHook", () => {
     ],
     [{ status: "no_route", message: sentence }, 502, { status: "no_route", message: sentence }],
     [new VerifierError("bad_request", "code must be …"), 400, { status: "malformed", message: "code must be …" }],
-  ] as const)("answers %j with %s", async (answer, status, body) => {
+  ] as const)("responds to %j with %s", async (answer, status, body) => {
     const { send } = served(genericHook({ token }), answer);
     const response = await send("generic", { to, code: "482913" }, { authorization });
     expect([response.status, JSON.parse(response.body)]).toEqual([status, body]);
   });
 
-  test("cannot call", async () => {
+  test("rejects calls", async () => {
     const { send, delivered } = served(genericHook({ token }));
     const response = await send("generic", { phoneNumber: to, message: "4 8 2 9 1 3", code: "482913", type: "Voice" }, { authorization });
     expect([response.status, delivered]).toEqual([422, []]);
@@ -261,7 +261,7 @@ describe("genericHook", () => {
     ["unavailable", 503],
     ["bad_request", 400],
     ["account_invalid", 500],
-  ] as const)("answers the error %s of a confirmation with %s", async (code, status) => {
+  ] as const)("responds to the error %s of a confirmation with %s", async (code, status) => {
     const { send } = served(genericHook({ token }), undefined, new VerifierError(code, "x"));
     expect((await send("generic/confirmed", { to }, { authorization })).status).toBe(status);
     expect((await send("generic/confirmed", {}, { authorization })).status).toBe(400);

@@ -45,22 +45,22 @@ describe.each([
   ["kratosHook", kratos],
   ["zitadelHook", zitadel],
 ] as const)("%s", (_, start) => {
-  test.each(["rate_limited", "spam_detected", "invalid"] as const)("swallows %s, which a queue would repeat", async (status) => {
+  test.each(["rate_limited", "spam_detected", "invalid"] as const)("responds to %s with 200, because a queue would repeat an error", async (status) => {
     expect(await start({ status, message: sentence }).post()).toMatchObject({ status: 200, headers: { "x-phoneproof-status": status }, body: "{}" });
   });
 
-  test.each(["no_route", "unavailable"] as const)("answers 503 to %s, which may pass", async (status) => {
+  test.each(["no_route", "unavailable"] as const)("responds to %s with 503, because a repeat may succeed", async (status) => {
     expect(await start({ status }).post()).toMatchObject({ status: 503 });
   });
 
-  test("answers 400 to a body of another form, and 500 to invalid options", async () => {
+  test("responds to an invalid body with 400, and to invalid options with 500", async () => {
     const one = start();
     expect((await one.post({ To: "+33612345678", Body: "482913" })).status).toBe(400);
     expect(one.delivered).toEqual([]);
     expect((await start(new VerifierError("invalid_options", "no ceiling")).post()).status).toBe(500);
   });
 
-  test("swallows what the verifier rejects, which would be rejected again, and logs why", async () => {
+  test("responds with 200 to what the verifier rejects, because it would reject a repeat too, and logs the reason", async () => {
     const one = start(new VerifierError("bad_request", "text costs 2 SMS segments."));
     expect(await one.post()).toMatchObject({ status: 200, headers: { "x-phoneproof-status": "malformed" }, body: "{}" });
     expect(one.warned).toEqual([expect.stringMatching(/^a request to \/hooks\/\w+ was malformed: text costs 2 SMS segments\.$/)]);
@@ -74,7 +74,7 @@ describe.each([
     expect(one.delivered[0]).not.toHaveProperty("text");
   });
 
-  test("has a key that only the same event repeats, and from which nobody reads the code", async () => {
+  test("has a hash as idempotency key, which only the same event repeats", async () => {
     const one = start();
     await one.post();
     await one.post();
@@ -88,7 +88,7 @@ describe.each([
 });
 
 describe("kratosHook", () => {
-  test("reads what the Jsonnet makes of a code to sign in", async () => {
+  test("reads the body that the Jsonnet builds for a sign-in code", async () => {
     const { post, delivered } = kratos();
     expect((await post()).status).toBe(200);
     expect(delivered).toEqual([
@@ -121,18 +121,18 @@ describe("kratosHook", () => {
     await post({ to: "+33612345678", text: "A new authenticator was added.", type: "authenticator_key_added", data: {}, headers: null });
     expect(delivered[0]).not.toHaveProperty("code");
     expect(delivered).toMatchObject([{ text: "A new authenticator was added.", purpose: "authenticator_key_added" }]);
-    // Another such event has the same body: only the verifier's 30 seconds tell a repeat.
+    // Another such event has the same body: only the verifier's 30 seconds distinguish a repeat.
     expect(delivered[0]).not.toHaveProperty("idempotency_key");
   });
 
-  test("believes the allowed header's address if told to, and never the payload of the client", async () => {
+  test("uses the address in the allowed header if `ip` is `trust`, and never the client's payload", async () => {
     const { send, delivered } = served(kratosHook({ token: "of-the-courier", ip: "trust" }));
     await send("kratos", kratosBody, { authorization });
     await send("kratos", { ...kratosBody, headers: null }, { authorization });
     expect(delivered.map(({ ip }) => ip)).toEqual(["203.0.113.7", undefined]);
   });
 
-  test("accepts basic authentication, and an api key in a header of its own", async () => {
+  test("accepts basic authentication, and an API key in a separate header", async () => {
     const basic = `Basic ${Buffer.from("kratos:of-the-courier").toString("base64")}`;
     expect((await served(kratosHook({ token: "of-the-courier" })).send("kratos", kratosBody, { authorization: basic })).status).toBe(200);
     const own = served(kratosHook({ token: "of-the-courier", header: "X-Api-Key" }));
@@ -150,7 +150,7 @@ describe("kratosHook", () => {
 });
 
 describe("zitadelHook", () => {
-  test("reads a challenge, whose text has its last line already", async () => {
+  test("reads a challenge, whose text already has its last line", async () => {
     const { post, delivered } = zitadel();
     expect((await post()).status).toBe(200);
     expect(delivered).toEqual([

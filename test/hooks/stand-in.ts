@@ -7,10 +7,10 @@ import { fixedClock } from "../../src/testing/fixed-clock.js";
 export const now = Date.parse("2026-11-25T12:00:00Z");
 export const seconds = String(now / 1000);
 
-/** What the verifier says of a message that it does not send. */
+/** The verifier's text for a message that it does not send. */
 export const sentence = "Too many messages were requested. Try again later.";
 
-/** The calls that hooks make, at the seam to the verifier: it answers as it is told, and sends nothing. */
+/** A stand-in for the verifier, which records the calls of hooks, returns the given results and sends nothing. */
 export function standIn(
   answer: DeliverResult | Error = { status: "sent", delivery_uuid: "d-1" },
   confirmation: ConfirmResult | Error = { status: "confirmed" },

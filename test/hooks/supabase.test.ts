@@ -29,7 +29,7 @@ const post = (options: Partial<SupabaseHookOptions>, payload: unknown, ...answer
 };
 
 describe("supabaseHook", () => {
-  test("reads the body of newer releases, and answers an empty JSON object", async () => {
+  test("reads the body of newer releases, and responds with an empty JSON object", async () => {
     const { response, delivered } = post({}, body);
     expect(await response).toMatchObject({ status: 200, headers: { "content-type": "application/json" }, body: "{}" });
     expect(delivered).toEqual([
@@ -43,13 +43,13 @@ describe("supabaseHook", () => {
     expect(delivered).toMatchObject([{ phone_number: "+33612345678", known: false, idempotency_key: expect.stringMatching(/^[\w-]{43}$/) }]);
   });
 
-  test("sends an MFA code to the factor's number, which nobody vouches for", async () => {
+  test("sends an MFA code to the factor's number, which does not count as known", async () => {
     const { response, delivered } = post({ ip: "trust", expiresIn: 60 }, { ...body, sms: { otp: "561166", sms_type: "mfa", phone: "4915112345678" } });
     expect((await response).status).toBe(200);
     expect(delivered).toMatchObject([{ phone_number: "+4915112345678", purpose: "mfa", known: false, ip: "203.0.113.7", expires_in: 60 }]);
   });
 
-  test("does not vouch for a number that was confirmed today", async () => {
+  test("does not treat a number that was confirmed today as known", async () => {
     const { response, delivered } = post({}, { ...body, user: { ...user, phone_confirmed_at: "2026-11-25T00:00:01Z" } });
     await response;
     expect(delivered).toMatchObject([{ known: false }]);
@@ -61,7 +61,7 @@ describe("supabaseHook", () => {
     ["invalid", 200, 422],
     ["no_route", 200, 502],
     ["unavailable", 503, 503],
-  ] as const)("answers %s with the status %s, and an error with %s inside", async (status, outer, http_code) => {
+  ] as const)("responds to %s with the status %s, and an error with %s inside", async (status, outer, http_code) => {
     const { headers, ...response } = await post({}, body, { status, message: sentence }).response;
     expect(response).toEqual({ status: outer, body: JSON.stringify({ error: { http_code, message: sentence } }) });
     expect(headers).not.toHaveProperty("retry-after");
@@ -78,7 +78,7 @@ describe("supabaseHook", () => {
     ["invalid_options", 500],
     ["account_invalid", 500],
     ["unavailable", 503],
-  ] as const)("answers the error %s with %s", async (code, status) => {
+  ] as const)("responds to the error %s with %s", async (code, status) => {
     const { response, warned } = post({}, body, new VerifierError(code, "what is wrong"));
     expect((await response).status).toBe(status);
     expect(warned.join()).toBe(status === 503 ? "" : `a request to /hooks/supabase ${status === 400 ? "was malformed" : "failed"}: what is wrong`);
@@ -112,7 +112,7 @@ describe("supabaseHook", () => {
   });
 
   test.each([{}, [], null, { user }, { sms: { otp: "1234" } }, { user: { phone: "" }, sms: { otp: "1234" } }])(
-    "answers 400 to %j and sends nothing",
+    "responds to %j with 400 and sends nothing",
     async (payload) => {
       const { response, delivered } = post({}, payload);
       expect(await response).toMatchObject({ status: 400, body: expect.stringContaining('"error"') });
@@ -133,7 +133,7 @@ describe("supabaseHook", () => {
     }
   });
 
-  test("sends although the last sign-in could not be confirmed, unless the store is down", async () => {
+  test("sends even if the last sign-in cannot be confirmed, unless the store is down", async () => {
     for (const [code, status, sent] of [
       ["invalid_phone_number", 200, 1],
       ["unavailable", 503, 0],
@@ -168,7 +168,7 @@ describe("supabaseHook", () => {
     expect(confirmed).toEqual(times.map((time) => ({ phone_number: "+33612345678", at: time })));
   });
 
-  test("takes no confirmation without the token, or without a token in the options", async () => {
+  test("accepts no confirmation without the token, or without a token in the options", async () => {
     const payload = change({ ...signedIn, last_sign_in_at: at }, signedIn);
     const { send, confirmed } = served(supabaseHook({ secrets: secret, confirmToken: "token-of-webhook" }));
     expect((await send("supabase/confirmed", payload, signed(JSON.stringify(payload)))).status).toBe(401);
