@@ -19,7 +19,7 @@ describe("better-auth's phone number plugin, whose hooks call @prelude.so/sdk", 
 
   beforeAll(async () => {
     host = await listen(createServer(nodeHandler(preludeV2(service.verifier))));
-    // An app that has never heard of phoneproof: the address is all that changes.
+    // An app that does not know phoneproof: only the address changes.
     vi.stubEnv("PRELUDE_BASE_URL", `http://127.0.0.1:${host.port}`);
     const prelude = new Prelude({ apiToken: service.customer.key });
     const targetOf = (value: string) => ({ type: "phone_number", value }) as const;
@@ -65,7 +65,7 @@ describe("better-auth's phone number plugin, whose hooks call @prelude.so/sdk", 
     expect(await call("/verify", { phoneNumber: number, code })).toMatchObject({ status: 400 });
   });
 
-  test("asking again too early sends nothing and is told so; after the cool-down another code is sent", async () => {
+  test("a request within the cool-down is rejected and sends nothing; after it another code is sent", async () => {
     expect(await call("/send-otp", { phoneNumber: "+33612345679" })).toMatchObject({ status: 200 });
     const before = await codes();
     expect(await call("/send-otp", { phoneNumber: "+33612345679" })).toMatchObject({ status: 429, code: "premature_retry" });

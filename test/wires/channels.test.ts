@@ -7,7 +7,7 @@ import { serve as serveTwilio } from "./twilio-verify/service.js";
 const to = numberOf(1);
 
 describe("the Twilio Verify wire", () => {
-  it("sends by the channel that it is asked for, and shows it: sms, whatsapp and call", async () => {
+  it("sends by the requested channel, and shows it: sms, whatsapp and call", async () => {
     const { sent, sender } = routerOf("sms", "whatsapp", "voice");
     const { client, sids, clock } = await serveTwilio({ verifier: { sender } });
     const service = client().verify.v2.services(sids.service);
@@ -23,7 +23,7 @@ describe("the Twilio Verify wire", () => {
     expect(await service.verificationChecks.create({ to, code })).toMatchObject({ channel: "sms", status: "approved" });
   });
 
-  it("returns 400 60200 for a channel that no sender has, and for words that are none, and sends nothing", async () => {
+  it("returns 400 60200 for a channel that no sender has and for an unknown channel, and sends nothing", async () => {
     const { sent, sender } = routerOf("whatsapp");
     const { raw } = await serveTwilio({ verifier: { sender } });
     for (const Channel of ["sms", "call", "email", "voice", "constructor", "__proto__"])
@@ -34,7 +34,7 @@ describe("the Twilio Verify wire", () => {
     expect(sent).toEqual([]);
   });
 
-  it("auto, taken as SMS, leaves the channel to the router", async () => {
+  it("auto, with the option autoChannel, leaves the channel to the router", async () => {
     const { sent, sender } = routerOf("whatsapp", "sms");
     const { raw } = await serveTwilio({ verifier: { sender }, wire: { autoChannel: "sms" } });
     expect((await raw("POST", "/Verifications", { To: to, Channel: "auto" })).json).toMatchObject({ channel: "whatsapp" });
@@ -52,7 +52,7 @@ describe("the Twilio Verify wire", () => {
 describe("the Prelude Verify v2 wire", () => {
   const create = (options: object) => ({ target: { type: "phone_number", value: to }, options });
 
-  it("takes preferred_channel as a wish, and shows the channel of the message", async () => {
+  it("treats preferred_channel as a preference, and shows the channel of the message", async () => {
     for (const [preferred_channel, taken] of [
       ["whatsapp", "whatsapp"],
       ["sms", "sms"],
@@ -67,7 +67,7 @@ describe("the Prelude Verify v2 wire", () => {
     }
   });
 
-  it("takes the first of channels that the service has; without one: channel_not_enabled_in_region, and nothing is sent", async () => {
+  it("uses the first of channels that the service has; without one it returns channel_not_enabled_in_region and sends nothing", async () => {
     const { sent, sender } = routerOf("sms", "whatsapp");
     const { raw } = await servePrelude({ verifier: { sender } });
     expect((await raw("POST", "/v2/verification", create({ channels: ["telegram", "whatsapp", "sms"] }))).json).toMatchObject({ channels: ["whatsapp"] });
@@ -76,7 +76,7 @@ describe("the Prelude Verify v2 wire", () => {
     expect(sent).toHaveLength(1);
   });
 
-  it("calls if the method is voice; without a sender of calls that is invalid_method", async () => {
+  it("calls if the method is voice; without a sender for calls it returns invalid_method", async () => {
     const { sent, sender } = routerOf("sms", "voice");
     const { raw } = await servePrelude({ verifier: { sender } });
     expect((await raw("POST", "/v2/verification", create({ method: "voice" }))).json).toMatchObject({ method: "voice", channels: ["voice"] });

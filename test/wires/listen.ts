@@ -32,7 +32,7 @@ export async function listening(server: Server): Promise<Listening> {
   };
 }
 
-/** The ways of mounting that a vendor's client is run against; Next.js, another process, has its own suite. */
+/** The ways of mounting that a vendor's client is tested against; Next.js, a separate process, has its own suite. */
 export const mounts: readonly (readonly [name: string, mount: Mount])[] = [
   ["node:http", (handler, basePath, seen) => listening(createServer(nodeHandler(handler, { basePath })).prependListener("request", seen))],
   [
@@ -71,7 +71,10 @@ export const mounts: readonly (readonly [name: string, mount: Mount])[] = [
   ],
 ];
 
-/** In front of a server: passes requests on, and breaks the connection instead of passing the next `drop` responses back. It ends with the test. */
+/**
+ * A proxy in front of a server that passes requests on, but breaks the connection instead of returning the next
+ * `drop` responses. It ends with the test.
+ */
 export async function losingProxy(target: string): Promise<Listening & { drop(count: number): void }> {
   let left = 0;
   const bodyOf = async (request: IncomingMessage) => Buffer.concat(await request.toArray());

@@ -8,13 +8,13 @@ let numbers = 0;
 /** A number that no test has used. */
 const nextNumber = () => `+3361200${String(numbers++).padStart(4, "0")}`;
 
-/** What is mounted: `/v1` and both wires, under whatever stands before them. */
+/** What is mounted: `/v1` and both wires, with whatever is in front of them. */
 export interface Mounted {
   readonly host: Host;
   readonly service: Service;
 }
 
-/** Both SDKs, unmodified, against one way of mounting both wires beside `/v1`. */
+/** Both SDKs, unmodified, against one way of mounting both wires next to `/v1`. */
 export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
   describe(`${name}: the SDKs of both wires`, () => {
     let base: string;
@@ -36,7 +36,7 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
       return client.verify.v2.services(`VA${digits}`);
     };
 
-    test("@prelude.so/sdk: create and check, and a key that is none", async () => {
+    test("@prelude.so/sdk: creates, checks and looks up, and an invalid key is rejected", async () => {
       const client = preludeOf(service.customer.key);
       const target = { type: "phone_number", value: nextNumber() } as const;
       const created = await client.verification.create({ target });
@@ -48,7 +48,7 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
       expect((await client.lookup.lookup("+33612345678")).country_code).toBe("FR");
     });
 
-    test("twilio: create, fetch and check, and a key that is none", async () => {
+    test("twilio: creates, fetches and checks, and an invalid key is rejected", async () => {
       const verify = twilioOf(service.customer.key);
       const to = nextNumber();
       const created = await verify.verifications.create({ to, channel: "sms" });
@@ -61,7 +61,7 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
       expect((await verify.fetch()).codeLength).toBe(6);
     });
 
-    test("/v1 and the wires verify one number each on its own", async () => {
+    test("/v1 and the wires verify the same number independently", async () => {
       const { customer_uuid, key } = service.customer;
       const number = nextNumber();
       const post = async (path: string, fields: object) => {
@@ -80,7 +80,7 @@ export function wiresSuite(name: string, start: () => Promise<Mounted>): void {
       expect((await twilioOf(key).verificationChecks.create({ to: number, code: ofTwilio })).status).toBe("approved");
     });
 
-    test("what no wire has is answered 404 in its own words", async () => {
+    test("an unknown path gives 404 in the format of its wire", async () => {
       const ask = async (path: string) => {
         const response = await fetch(`${base}${path}`, { headers: { authorization: `Bearer ${service.customer.key}` } });
         return [response.status, await response.json()];

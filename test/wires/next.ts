@@ -13,7 +13,7 @@ interface NextServer {
 const handlers = new Map<string, ReturnType<typeof nextHandlers>["POST"]>();
 (globalThis as { phoneproofMounted?: typeof handlers }).phoneproofMounted = handlers;
 
-/** Serves the built app of fixtures/next-mounted in this process; each mount is a server of its own in front of it. */
+/** Serves the built app of fixtures/next-mounted in this process; each mount is a separate server in front of it. */
 export async function nextMounts(): Promise<{ readonly mount: Mount; close(): Promise<void> }> {
   const next = createRequire(import.meta.url)("next") as (options: { dir: string; dev: false; hostname: string; port: number }) => NextServer;
   const app = next({ dir: fixture("next-mounted"), dev: false, hostname: "127.0.0.1", port: 0 });

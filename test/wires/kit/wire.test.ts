@@ -61,21 +61,21 @@ describe("a wire's routes", () => {
       expect(await call("GET", path), path).toMatchObject({ status: 404, json: { code: "translated not_found", message: `There is no route ${path}.` } });
   });
 
-  it("read a `+` in a path raw or as %2B, and refuse bad percent-encoding", async () => {
+  it("read a `+` in a path raw or as %2B, and reject bad percent-encoding", async () => {
     const { call } = setUp();
     expect((await call("GET", "/v9/things/+33612345678")).json.params).toEqual({ id: "+33612345678" });
     expect((await call("GET", "/v9/things/%2B33612345678")).json.params).toEqual({ id: "+33612345678" });
     expect(await call("GET", "/v9/things/%zz")).toMatchObject({ status: 400, json: { code: "translated bad_request" } });
   });
 
-  it("answer 405 with Allow, before anybody is authenticated", async () => {
+  it("return 405 with Allow, before the caller is authenticated", async () => {
     const { call } = setUp();
     const answered = await call("DELETE", "/v9/things", { headers: { authorization: undefined as never } });
     expect(answered).toMatchObject({ status: 405, headers: { allow: "POST, GET" }, json: { code: "translated method_not_allowed" } });
     expect(await call("toString", "/v9/things")).toMatchObject({ status: 405 });
   });
 
-  it("name the prefix that a request of another prefix would need", async () => {
+  it("name the base path that a request with another prefix would need", async () => {
     const { call } = setUp();
     const { json } = await call("GET", "/", { asked: { path: "/api/v9/things/count", prefix: "/app" } });
     expect(json.message).toContain('give it { basePath: "/api" }');
@@ -84,14 +84,14 @@ describe("a wire's routes", () => {
   });
 });
 
-it("a wire names the route of a path for logs, without what the path holds", () => {
+it("a wire names the route of a path for logs, without the values in the path", () => {
   const { handler } = setUp();
   expect(handler.routeOf?.("/v9/things/+33612345678/")).toBe("/v9/things/{id}");
   expect(handler.routeOf?.("/v9/none")).toBeUndefined();
 });
 
 describe("a wire's bodies", () => {
-  it("are read after the caller is known, as JSON", async () => {
+  it("are read as JSON, after the caller is authenticated", async () => {
     const { call } = setUp();
     const bytes = new TextEncoder().encode('{"a":1}');
     expect(await call("POST", "/v9/things", { body: { kind: "bytes", bytes } })).toMatchObject({ status: 201, json: { got: { a: 1 } } });
@@ -119,7 +119,7 @@ describe("a wire's bodies", () => {
     });
   });
 
-  it("of another type than the route's are refused, and so are those over 16 KiB", async () => {
+  it("are rejected if they have another type than the route's, or are over 16 KiB", async () => {
     const { call } = setUp();
     const path = "/v9/things/7/forms/start";
     expect(await call("POST", path, { headers: { "content-type": "application/json" } })).toMatchObject({ status: 400 });
@@ -131,7 +131,7 @@ describe("a wire's bodies", () => {
 });
 
 describe("a wire's errors", () => {
-  it("are its own where it throws its own, with their headers", async () => {
+  it("are those that it throws, with their headers, and those of the verifier, translated", async () => {
     const { call, warnings } = setUp();
     const answered = await call("GET", "/v9/fails/wire");
     expect(answered).toMatchObject({ status: 429, headers: { "content-type": "application/json", "x-should-retry": "false" } });
@@ -140,7 +140,7 @@ describe("a wire's errors", () => {
     expect(warnings).toEqual([]);
   });
 
-  it("tell nothing of an unexpected one, which is logged with the request's id", async () => {
+  it("reveal nothing about an unexpected error, which is logged with the request's id", async () => {
     const { call, warnings } = setUp();
     const answered = await call("GET", "/v9/fails/otherwise");
     expect(answered).toMatchObject({ status: 500, json: { code: "translated internal_server_error" } });
@@ -148,7 +148,7 @@ describe("a wire's errors", () => {
     expect(warnings).toEqual([expect.stringMatching(/^a request to \/v9 failed unexpectedly \(request req-1\): Error: .*hunter2/)]);
   });
 
-  it("tell nothing of invalid options, as a lazy verifier may find them, and log them", async () => {
+  it("reveal nothing about invalid options, which a lazy verifier may find and which are logged", async () => {
     const { call, warnings } = setUp();
     const answered = await call("GET", "/v9/fails/options");
     expect(answered).toMatchObject({ status: 500, json: { code: "translated internal_server_error" } });
@@ -156,7 +156,7 @@ describe("a wire's errors", () => {
     expect(warnings).toEqual([expect.stringContaining("policy.hunter2 is wrong")]);
   });
 
-  it("carry a random id where the host gives none, or one that is no id", async () => {
+  it("and other responses contain a random id if the host gives none or an invalid one", async () => {
     const { call } = setUp();
     for (const given of [undefined, "", "a\nb", "x".repeat(129)])
       expect((await call("GET", "/v9/things/7", { headers: { "x-request-id": given as never } })).json.requestId).toMatch(/^[0-9a-f-]{36}$/);

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 import { authenticationUuidOf, verificationId } from "../../../src/wires/prelude-v2/ids.js";
 
-it("an id is the UUID in Crockford's base 32, and leads back to it", () => {
+it("an id is the UUID in Crockford's base 32, and converts back to it", () => {
   expect(verificationId("00000000-0000-0000-0000-000000000000")).toBe(`vrf_${"0".repeat(26)}`);
   expect(verificationId("ffffffff-ffff-ffff-ffff-ffffffffffff")).toBe(`vrf_7${"z".repeat(25)}`);
   expect(verificationId("01890a5d-ac96-774b-bcce-b302099a8057")).toBe("vrf_01h455vb4pex5vsknk084sn02q");
@@ -11,7 +11,7 @@ it("an id is the UUID in Crockford's base 32, and leads back to it", () => {
   }
 });
 
-it("what is no id leads nowhere", () => {
+it("an invalid id gives no UUID", () => {
   for (const text of [
     "",
     "vrf_",

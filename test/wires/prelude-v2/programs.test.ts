@@ -6,7 +6,7 @@ import { type PreludeService, serve } from "./service.js";
 
 const target = (index = 1) => ({ type: "phone_number" as const, value: numberOf(index) });
 
-describe("a decoder of tagged enums, as in Rust: known statuses only, an id in each, a reason where blocked", () => {
+describe("a decoder of tagged enums, as in Rust: known statuses only, an id in each, a reason if blocked", () => {
   const reasons = ["expired_signature", "in_block_list", "invalid_phone_line", "invalid_phone_number", "invalid_signature", "repeated_attempts", "suspicious"];
   const Created = z.discriminatedUnion("status", [
     z.object({ status: z.literal("success"), id: z.string() }),
@@ -15,7 +15,7 @@ describe("a decoder of tagged enums, as in Rust: known statuses only, an id in e
   ]);
   const Checked = z.object({ status: z.enum(["success", "failure", "expired_or_not_found"]), id: z.string() });
 
-  it("reads each answer", async () => {
+  it("reads each response", async () => {
     const { raw, box, wrong, clock } = await serve({ verifier: { blockedNumbers: [numberOf(2)] } });
     const create = async (index: number) =>
       Created.parse((await raw("POST", "/v2/verification", { target: target(index), signals: { ip_address: "192.0.2.7" } })).json).status;
@@ -28,7 +28,7 @@ describe("a decoder of tagged enums, as in Rust: known statuses only, an id in e
   });
 });
 
-describe("a program on the SDK that maps codes to its users' messages", () => {
+describe("a program with the SDK that maps error codes to messages for its users", () => {
   const messages: Readonly<Record<string, string>> = {
     invalid_phone_number: "InvalidPhoneNumber",
     too_many_checks: "TooManyChecks",
@@ -62,7 +62,7 @@ describe("a program on the SDK that maps codes to its users' messages", () => {
     };
   }
 
-  it("lets mobiles of ambiguous plans in, and knows each refusal", async () => {
+  it("accepts mobile numbers of ambiguous plans, and recognizes each rejection", async () => {
     const { client, box, wrong } = await serve();
     const { initiate, validate } = program(client());
     expect(await initiate("+14155552671")).toBe("sent");
@@ -74,7 +74,7 @@ describe("a program on the SDK that maps codes to its users' messages", () => {
   });
 });
 
-it("a program that finds the code in the exception's text by a regular expression", async () => {
+it("a program finds the error code in the exception's text by a regular expression", async () => {
   const { raw, apiKey } = await serve();
   const codeIn = (text: string) => /"code"\s*:\s*"([^"]+)"/.exec(text)?.[1];
   await raw("POST", "/v2/verification", { target: target(), preferred_channel: "whatsapp" });
@@ -90,7 +90,7 @@ it("a program that finds the code in the exception's text by a regular expressio
   ]);
 });
 
-it("a program on fetch that reads the channel, and takes everything but 2xx for an outage", async () => {
+it("a program that uses fetch reads the channel, and gets 2xx for a create and a check", async () => {
   const { url, apiKey, box } = await serve();
   const post = async (path: string, body: object) => {
     const response = await fetch(`${url}/v2${path}`, {
@@ -107,7 +107,7 @@ it("a program on fetch that reads the channel, and takes everything but 2xx for 
   expect((await post("/verification/check", { target: target(), code: box.code() })).status).toBe("success");
 });
 
-/** The vendor's clients in Go and PHP, as far as repeats go; what they would sleep is counted in seconds. */
+/** The repeats of the vendor's clients in Go and PHP; the time that they would sleep is recorded in seconds. */
 async function repeating(service: PreludeService, body: object, obeysShouldRetry: boolean) {
   const slept: number[] = [];
   for (let tries = 0; ; tries++) {
@@ -116,13 +116,13 @@ async function repeating(service: PreludeService, body: object, obeysShouldRetry
     const should = obeysShouldRetry ? answered.headers.get("x-should-retry") : null;
     const repeats = should === null ? [408, 409, 429].includes(answered.status) || answered.status >= 500 : should === "true";
     if (!repeats || tries === 2) return { ...answered, tries: tries + 1, slept };
-    // However long that is.
+    // They sleep for whatever time that is.
     slept.push(Number(answered.headers.get("retry-after") ?? 0.5 * 2 ** tries));
   }
 }
 
-describe("a client that sleeps for whatever Retry-After says, as in Go", () => {
-  it("finds JSON in each error, and is not sent to sleep by a refusal", async () => {
+describe("a client that sleeps for any time in Retry-After, as in Go", () => {
+  it("gets JSON in each error, and does not sleep after a rejection", async () => {
     const service = await serve();
     expect(await repeating(service, { target: target() }, true)).toMatchObject({ status: 200, tries: 1 });
     expect(await repeating(service, { target: target() }, true)).toMatchObject({ status: 429, tries: 1, slept: [], json: { code: "premature_retry" } });
@@ -132,8 +132,8 @@ describe("a client that sleeps for whatever Retry-After says, as in Go", () => {
   });
 });
 
-describe("a client that repeats a 429 in spite of x-should-retry, as in PHP", () => {
-  it("meets the same refusal each time, and nothing changes", async () => {
+describe("a client that repeats a 429 despite x-should-retry, as in PHP", () => {
+  it("gets the same rejection each time, and nothing changes", async () => {
     const service = await serve();
     const { raw, box, clock } = service;
     await raw("POST", "/v2/verification", { target: target() });
@@ -150,7 +150,7 @@ describe("a client that repeats a 429 in spite of x-should-retry, as in PHP", ()
   });
 });
 
-it("an identity provider's action that makes its own codes is refused, saying why", async () => {
+it("an identity provider's action that makes its own codes is rejected with the reason", async () => {
   const { client, box } = await serve();
   const action = client().verification.create({
     target: target(),

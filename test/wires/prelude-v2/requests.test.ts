@@ -49,13 +49,13 @@ describe("wrong fields of a create", () => {
     expect(box.messages).toEqual([]);
   });
 
-  it("a code_size that the guess budget forbids comes with the arithmetic", async () => {
+  it("a code_size that the guess budget forbids is rejected with the calculation", async () => {
     const { raw } = await serve();
     const { json } = await raw("POST", "/v2/verification", { target, options: { code_size: 5 } });
     expect(json.message).toMatch(/^options\.code_size 5 is not allowed: .*10 .*5/);
   });
 
-  it("code_size is honoured where the guess budget allows it", async () => {
+  it("code_size is used if the guess budget allows it", async () => {
     const { raw, box } = await serve();
     expect((await raw("POST", "/v2/verification", { target, options: { code_size: 8 } })).json.status).toBe("success");
     expect(box.code()).toMatch(/^\d{8}$/);
@@ -64,7 +64,7 @@ describe("wrong fields of a create", () => {
 });
 
 describe("wrong fields of a check", () => {
-  it("are 400, uncounted", async () => {
+  it("are 400, and do not count as attempts", async () => {
     const { raw, box } = await serve();
     await raw("POST", "/v2/verification", { target });
     const bodies: [code: string, param: string, body: object][] = [
@@ -85,8 +85,8 @@ describe("wrong fields of a check", () => {
   });
 });
 
-describe("what is passed on", () => {
-  it("an Android app's hash, as its last token, whatever the platform says", async () => {
+describe("fields that are passed on", () => {
+  it("an Android app's hash, as the last token of the text, whatever the platform", async () => {
     const { raw, box } = await serve();
     await raw("POST", "/v2/verification", {
       target,
@@ -101,7 +101,7 @@ describe("what is passed on", () => {
     ["ipados", true],
     ["web", true],
     ["android", false],
-  ])("the platform %s, for the last line", async (device_platform, hasLine) => {
+  ])("the platform %s, which decides whether the text has a last line", async (device_platform, hasLine) => {
     const { raw, box } = await serve({ verifier: { message: { domain: "example.com" } } });
     await raw("POST", "/v2/verification", { target, signals: { device_platform } });
     expect(box.messages[0]?.text.includes("@example.com #")).toBe(hasLine);
@@ -118,7 +118,7 @@ describe("what is passed on", () => {
     expect((await raw("POST", "/v2/verification", { target, signals: { ip: "2001:db8::1" } })).json.reason).toBe("suspicious");
   });
 
-  it("is_trusted_user switches no rule off", async () => {
+  it("is_trusted_user turns no rule off", async () => {
     const { raw } = await serve({ verifier: { policy: { limits: { perDevice: [{ limit: 1, window: 3600 }] } } } });
     await raw("POST", "/v2/verification", { target, signals: { device_id: "d", is_trusted_user: true } });
     const second = { target: { ...target, value: numberOf(2) }, signals: { device_id: "d", is_trusted_user: true } };
@@ -126,8 +126,8 @@ describe("what is passed on", () => {
   });
 });
 
-describe("what is tolerated", () => {
-  it("unknown fields anywhere, nulls, chat channels as a wish, a lower-case scheme", async () => {
+describe("tolerated input", () => {
+  it("unknown fields anywhere, nulls, chat channels as a preference, a lower-case scheme", async () => {
     const { raw, apiKey } = await serve();
     const body = {
       target: { ...target, more: 1 },
@@ -142,7 +142,7 @@ describe("what is tolerated", () => {
   });
 });
 
-it("a verification that the app itself started by number is another one", async () => {
+it("a verification that the app itself starts for the number is separate", async () => {
   const { raw, verifier, customer, box } = await serve();
   await verifier.verifications.start({ customer_uuid: customer, phone_number: target.value });
   expect((await raw("POST", "/v2/verification/check", { target, code: box.code() })).json.status).toBe("expired_or_not_found");
@@ -150,7 +150,7 @@ it("a verification that the app itself started by number is another one", async 
 });
 
 describe("repeats", () => {
-  it("a second try after a 503 sends, as if it were the first", async () => {
+  it("a second attempt after a 503 sends, as if it were the first", async () => {
     const { raw, box, store } = await serve();
     const commit = store.commit;
     (store as { commit: unknown }).commit = async () => Promise.reject(new Error("down"));
@@ -160,14 +160,14 @@ describe("repeats", () => {
     expect(box.messages).toHaveLength(1);
   });
 
-  it("a marked repeat of another body is a request of its own", async () => {
+  it("a marked repeat with another body is a new request", async () => {
     const { raw } = await serve();
     await raw("POST", "/v2/verification", { target }, { "x-stainless-retry-count": "0" });
     const other = await raw("POST", "/v2/verification", { target, dispatch_id: "other" }, { "x-stainless-retry-count": "1" });
     expect(other).toMatchObject({ status: 429, json: { code: "premature_retry" } });
   });
 
-  it("an Idempotency-Key returns the same result, and refuses another body", async () => {
+  it("an Idempotency-Key returns the same result, and rejects another body", async () => {
     const { raw, box } = await serve();
     const first = await raw("POST", "/v2/verification", { target }, { "idempotency-key": "k" });
     const second = await raw("POST", "/v2/verification", { target }, { "idempotency-key": "k" });
@@ -181,7 +181,7 @@ describe("repeats", () => {
 });
 
 describe("transport", () => {
-  it("404, 405 and 413 are in the wire's shape, and never 408 or 409", async () => {
+  it("404, 405 and 413 are in the wire's format, and a slow body gives 400, never 408 or 409", async () => {
     const { raw, verifier, apiKey, clock } = await serve();
     expect(await raw("GET", "/v2/verifications")).toMatchObject({
       status: 404,
@@ -205,7 +205,7 @@ describe("transport", () => {
     expect(await slow).toMatchObject({ status: 400 });
   });
 
-  it("the host's request id comes back", async () => {
+  it("the host's request id is returned", async () => {
     const { raw } = await serve();
     expect((await raw("POST", "/v2/verification", { target }, { "x-request-id": "3d19215e-2991" })).json.request_id).toBe("3d19215e-2991");
   });
@@ -239,7 +239,7 @@ describe("the handler", () => {
     expect(created).toBe(1);
   });
 
-  it("refuses options that it does not have", () => {
+  it("rejects unknown and invalid options", () => {
     const wrong = () => preludeV2(createVerifier(options()), { ambiguousLineTypes: "mobile", ambiguousLineType: "Mobile" } as never);
     expect(wrong).toThrow(VerifierError);
     expect(wrong).toThrow(/preludeV2\.ambiguousLineType must be "mobile" or "unknown".*preludeV2\.ambiguousLineTypes is not an option/s);

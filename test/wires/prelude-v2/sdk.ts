@@ -6,7 +6,7 @@ import { serve } from "./service.js";
 
 const idForm = /^vrf_[0-7][0-9a-hjkmnp-tv-z]{25}$/;
 
-/** What a call of the SDK rejects with. */
+/** The error that a call of the SDK rejects with. */
 async function errorOf(call: Promise<unknown>): Promise<{ status: number; name: string; code: unknown; message: string }> {
   const error = await call.then(
     () => undefined,
@@ -22,7 +22,7 @@ export function sdkSuite(name: string, mount: Mount): void {
     const start = (options?: Parameters<typeof serve>[0]) => serve({ ...options, mount });
 
     describe("the SDK creates", () => {
-      it("success: a code is sent, and the metadata come back", async () => {
+      it("success: a code is sent, and the metadata is returned", async () => {
         const { client, box, target } = await start();
         const created = await client().verification.create({
           target: target(),
@@ -63,7 +63,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(box.messages).toHaveLength(1);
       });
 
-      it("too_many_attempts once the messages of a window are used up; the last code still passes", async () => {
+      it("too_many_attempts once the messages of a window are used up; the last code is still valid", async () => {
         const { client, box, target, clock, seen } = await start();
         await client().verification.create({ target: target() });
         for (let message = 2; message <= 5; message++) {
@@ -110,7 +110,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         for (const { box } of [suspected, blocking]) expect(box.messages).toEqual([]);
       });
 
-      it("success where every route rejects the message; check knows no code, and the next create starts a new one", async () => {
+      it("success if every route rejects the message; check finds no code, and the next create starts a new verification", async () => {
         const { client, box, target } = await start();
         box.answer = async () => ({ outcome: "rejected", error: "no" });
         const first = await client().verification.create({ target: target() });
@@ -122,7 +122,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(second.id).not.toBe(first.id);
       });
 
-      it("premature_retry where a retry is rejected by every route", async () => {
+      it("premature_retry if every route rejects a retry", async () => {
         const { client, box, target, clock } = await start();
         await client().verification.create({ target: target() });
         clock.advance(30_000);
@@ -150,7 +150,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(await client().verification.check({ target: target(2), code: box.code() })).toMatchObject({ status: "expired_or_not_found" });
       });
 
-      it("too_many_checks after five wrong codes, in one request; the next create starts a new one", async () => {
+      it("too_many_checks after five wrong codes, in one request; the next create starts a new verification", async () => {
         const { client, box, target, wrong, seen, clock } = await start();
         const { id } = await client().verification.create({ target: target() });
         for (let tries = 0; tries < 5; tries++) expect((await client().verification.check({ target: target(), code: wrong() })).status).toBe("failure");
@@ -204,7 +204,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(error.message).toMatch(/^400 target\.value/);
       });
 
-      it("NotFoundError for calls that are not served, naming what does their work", async () => {
+      it("NotFoundError for calls that are not supported, naming what to use instead", async () => {
         const { client, target } = await start();
         const prediction = client().watch.predict({ target: target(), dispatch_id: "d" } as never);
         expect(await errorOf(prediction)).toMatchObject({
@@ -223,7 +223,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         });
       });
 
-      it("InternalServerError while the store is down, repeated after two seconds at the soonest", async () => {
+      it("InternalServerError while the store is down, with a Retry-After of two seconds", async () => {
         const { client, target, raw, store, seen } = await start();
         const commit = store.commit;
         (store as { commit: unknown }).commit = async () => Promise.reject(new Error("down"));
@@ -238,8 +238,8 @@ export function sdkSuite(name: string, mount: Mount): void {
       });
     });
 
-    describe("a lost answer", () => {
-      it("to create: the SDK's second try returns the result of the first, and sends nothing", async () => {
+    describe("a lost response", () => {
+      it("to create: the SDK's second attempt returns the result of the first, and sends nothing", async () => {
         const { client, box, target, url, seen, clock } = await start();
         const proxy = await losingProxy(url);
         proxy.drop(1);
@@ -254,7 +254,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(box.messages).toHaveLength(2);
       });
 
-      it("to check: success again for the second try alone, and a wrong code counts once", async () => {
+      it("to check: success again only for the second attempt, and a wrong code counts once", async () => {
         const { client, box, target, url, wrong } = await start();
         const proxy = await losingProxy(url);
         await client().verification.create({ target: target() });
@@ -269,7 +269,7 @@ export function sdkSuite(name: string, mount: Mount): void {
     });
 
     describe("the base address", () => {
-      it("may have a prefix, a trailing slash, and /v2 that the paths repeat", async () => {
+      it("may have a prefix, a trailing slash, and a /v2 that the paths repeat", async () => {
         const { client, target, url, seen } = await start({ basePath: "/otp" });
         let index = 0;
         for (const base of ["/otp", "/otp/", "/otp/v2", "/otp/v2/"])
@@ -277,9 +277,9 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(seen.at(-1)?.path).toBe("/otp/v2/v2/verification");
       });
 
-      // In Express and Fastify, prefixes are the framework's.
+      // In Express and Fastify, the framework handles prefixes.
       if (name !== "Express" && name !== "Fastify")
-        it("is named in the 404 of one with another prefix", async () => {
+        it("is named in the 404 for a request with another prefix", async () => {
           const { client, target, url } = await start({ basePath: "/otp" });
           expect((await errorOf(client({ baseURL: `${url}/sms` }).verification.create({ target: target() }))).message).toContain('{ basePath: "/sms" }');
         });
@@ -311,7 +311,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect((await raw("GET", "/v2/lookup/%2B331")).json).toMatchObject({ message: expect.stringMatching(/^phone_number /), param: "phone_number" });
       });
 
-      it("a number whose plan is ambiguous as mobile, or as the option says", async () => {
+      it("a number of an ambiguous plan as mobile, or as set in the option", async () => {
         const kind = await start();
         expect((await kind.client().lookup.lookup("+14155552671")).line_type).toBe("mobile");
         const strict = await start({ wire: { ambiguousLineType: "unknown" } });

@@ -22,7 +22,7 @@ const responses: readonly (readonly [path: RegExp, schema: z.ZodType])[] = [
   [/\/watch\//, NotedResponse],
 ];
 
-/** The same handler; a response that is not what the OpenAPI document says fails the test run. */
+/** The same handler; a response that does not match the OpenAPI document fails the test run. */
 function documented(handler: HttpHandler): HttpHandler {
   return {
     ...handler,
@@ -35,7 +35,7 @@ function documented(handler: HttpHandler): HttpHandler {
   };
 }
 
-/** The wire, mounted in a server, on a verifier of its own, with the vendor's client and raw requests. It ends with the test. */
+/** The wire, mounted in a server on its own verifier, with the vendor's client and raw requests. Ends with the test. */
 export async function serve({ verifier: options, wire, basePath = "", mount = mounts[0]?.[1] as Mount }: ServiceOptions = {}) {
   const made = setUp(options);
   const seen: { readonly method: string; readonly path: string; readonly tries: string | undefined }[] = [];

@@ -43,12 +43,12 @@ describe("webhooks of verifications that were started on this wire (docs/contrac
       },
     });
     expect(headers["x-webhook-signature"]).toBeUndefined();
-    // And our signature.
+    // Our own signature is valid too.
     verifyWebhook({ secret: await verifier.webhookSecrets(customer), headers, body, now: noon });
     expect((await verifier.explain({ customer_uuid: customer, authentication_uuid: authenticationUuidOf(created.id) as string })).status).toBe("pending");
   });
 
-  it("tell messages and events apart, and redeliveries are the same", async () => {
+  it("have different ids for messages and events, and redeliveries are identical", async () => {
     const { client, clock, verifier } = await start();
     hook.answer = (_request, response) => void response.writeHead(500).end();
     await client().verification.create({ target, options: { callback_url: `${hook.origin}/hook` } });
@@ -66,14 +66,14 @@ describe("webhooks of verifications that were started on this wire (docs/contrac
       expect(differs).toBe(true);
   });
 
-  it("carry the whole number where `fullNumber` is set", async () => {
+  it("contain the whole number if `fullNumber` is set", async () => {
     const { client } = await start({ fullNumber: true });
     await client().verification.create({ target, options: { callback_url: `${hook.origin}/hook` } });
     await expect.poll(() => hook.received.length).toBe(1);
     expect(JSON.parse(hook.received[0]?.body ?? "").payload.target).toEqual(target);
   });
 
-  it("are signed as the vendor's where there is a key, in base64url, over the raw body", async () => {
+  it("are signed like the vendor's if there is a key, in base64url, over the raw body", async () => {
     const { client, verifier, customer } = await start({ rsaPrivateKey: pem.replaceAll("\n", "\\n") });
     await client().verification.create({ target, options: { callback_url: `${hook.origin}/hook` } });
     await expect.poll(() => hook.received.length).toBe(1);
@@ -90,7 +90,7 @@ describe("webhooks of verifications that were started on this wire (docs/contrac
     expect(hook.received[1]?.headers["x-webhook-signature"]).toBeUndefined();
   });
 
-  it("a key that is none, of another kind, or too short is an invalid option, and is not in the message", () => {
+  it("a key that is malformed, of another kind or too short is an invalid option, and is not in the error message", () => {
     const { privateKey: curve } = generateKeyPairSync("ed25519");
     const { privateKey: short } = generateKeyPairSync("rsa", { modulusLength: 1024 });
     const wrong = ["none", publicKey.export({ type: "spki", format: "pem" }).toString()];
@@ -113,7 +113,7 @@ describe("webhooks of verifications that were started on this wire (docs/contrac
 });
 
 describe("the correlation id (docs/contract.md#correlation-id)", () => {
-  it("comes back from create, retry and check, and a later one replaces it", async () => {
+  it("is returned by create, retry and check, and a later one replaces it", async () => {
     const { client, clock, box, wrong } = await start();
     const verification = client().verification;
     const first = { correlation_id: "order-7" };

@@ -1,4 +1,4 @@
-"""Calls of the vendor's library, one a line of standard input, and what each returned or raised."""
+"""Makes calls of the vendor's library, one for each line of standard input, and prints what each returned or raised."""
 
 import datetime
 import json

@@ -16,7 +16,7 @@ const goTypes = {
 } as const;
 type GoStruct = Readonly<Record<string, keyof typeof goTypes>>;
 
-/** What encoding/json does: unknown keys are left out, null and absent ones are the zero value, another type is an error. */
+/** Decodes like encoding/json: ignores unknown keys, takes null and absent ones as zero, throws for other types. */
 function decode<Struct extends GoStruct>(struct: Struct, json: Readonly<Record<string, unknown>>): { [Field in keyof Struct]: unknown } {
   const fields = Object.entries(struct).map(([name, type]) => {
     const value = json[name];
@@ -27,17 +27,17 @@ function decode<Struct extends GoStruct>(struct: Struct, json: Readonly<Record<s
   return Object.fromEntries(fields) as { [Field in keyof Struct]: unknown };
 }
 
-it("the decoder refuses what Go does", () => {
+it("the decoder rejects the same values as Go's", () => {
   expect(() => decode({ code: "int" }, { code: "60200" })).toThrow("cannot unmarshal");
   expect(() => decode({ error_code: "string" }, { error_code: 60200 })).toThrow("cannot unmarshal");
   expect(decode({ error_code: "string" }, { error_code: null, other: 1 })).toEqual({ error_code: undefined });
 });
 
-describe("an authentication server in Go, with decoders of its own", () => {
+describe("an authentication server in Go, with its own decoders", () => {
   const response = { to: "string", status: "string", channel: "string", valid: "bool", sid: "string", error_code: "string", error_message: "string" } as const;
   const failure = { code: "int", message: "string", more_info: "string", status: "int" } as const;
 
-  it("accepts 200 and 201, wants status approved and valid, and composes its error", async () => {
+  it("accepts 200 and 201, requires status approved and valid, and builds its error message", async () => {
     const { raw, box, wrong } = await serve();
     const sent = await raw("POST", "/Verifications", sms);
     expect([200, 201]).toContain(sent.status);
@@ -53,7 +53,7 @@ describe("an authentication server in Go, with decoders of its own", () => {
     };
     expect(await check(wrong())).toBe("twilio verification error");
     expect(await check(box.code())).toBe("verified");
-    // Apps cut the code from its end.
+    // Apps cut the error code from the end of the message.
     expect(await check(box.code())).toMatch(/was not found More information: https:\/\/www\.twilio\.com\/docs\/errors\/20404$/);
   });
 });
@@ -114,7 +114,7 @@ describe("the SDK for Go", () => {
   });
 });
 
-describe("a wallet in TypeScript that matches messages", () => {
+describe("a wallet in TypeScript that matches error messages", () => {
   const known = {
     InvalidPhoneNumber: /Invalid parameter `To`/,
     InvalidCode: /Invalid parameter: Code/,
@@ -128,7 +128,7 @@ describe("a wallet in TypeScript that matches messages", () => {
   const kindOf = ({ json }: { readonly json: Readonly<Record<string, unknown>> }) =>
     Object.entries(known).flatMap(([name, form]) => (form.test(String(json.message)) ? [name] : []));
 
-  it("knows each refusal, and takes none for another", async () => {
+  it("recognizes each rejection, and mistakes none for another", async () => {
     const { raw, box, wrong, clock, store } = await serve({ verifier: { countries: ["FR"], lists: { block: { cidrs: ["192.0.2.9/32"] } } } });
     const create = (fields: Record<string, string> = {}) => raw("POST", "/Verifications", { ...sms, ...fields });
     const check = (Code: string) => raw("POST", "/VerificationCheck", { To: to, Code });
@@ -150,7 +150,7 @@ describe("a wallet in TypeScript that matches messages", () => {
 });
 
 describe("a registration service in Java", () => {
-  it("keeps the SID of the first attempt, and checks by the verification's SID", async () => {
+  it("gets the SID of the first attempt in each response, and checks by the verification's SID", async () => {
     const { raw, box, clock } = await serve();
     const body = { ...sms, CustomFriendlyName: "Registration", TemplateSid: "HJ0123456789abcdef0123456789abcdef", Locale: "de", AppHash: "FA+9qCX9VSu" };
     const first = await raw("POST", "/Verifications", body);

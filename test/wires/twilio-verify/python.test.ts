@@ -41,7 +41,7 @@ describe.runIf(python !== undefined)("python3-twilio", () => {
     expect(await returned("create", sms)).toMatchObject({ sid: created.sid, date_created: datetime });
   });
 
-  it("checks: pending, approved, 404; and 60202 from the sixth on", async () => {
+  it("checks: pending, approved, 404, and 60202 from the sixth check on", async () => {
     const { returned, client, box, wrong } = await start();
     const { sid } = await returned("create", sms);
     expect(await returned("check", { to, code: wrong() })).toMatchObject({ sid, status: "pending", valid: false });

@@ -17,7 +17,10 @@ function withTwilio(python: string): boolean {
   }
 }
 
-/** The Python that has the vendor's library. Where none has, the suite says what it skips and how to get it; with `CI=true` that is a failure. */
+/**
+ * The Python that has the vendor's library. If none has it, the suite reports what it skips and how to get it;
+ * with `CI=true` that is an error.
+ */
 export function pythonWithTwilio(suite: string): string | undefined {
   const found = candidates.find(withTwilio);
   if (found !== undefined) return found;

@@ -36,7 +36,7 @@ describe("wrong fields", () => {
     expect(box.messages).toEqual([]);
   });
 
-  it("of a check are 400, uncounted", async () => {
+  it("of a check are 400, and do not count as attempts", async () => {
     const { raw, box } = await serve();
     await raw("POST", "/Verifications", sms);
     const wrong: [code: number, message: string, body: Record<string, string>][] = [
@@ -55,7 +55,7 @@ describe("wrong fields", () => {
   });
 });
 
-describe("what is passed on", () => {
+describe("fields that are passed on", () => {
   it("a raw + in the form, which decodes to a space", async () => {
     const { raw, box } = await serve();
     expect((await raw("POST", "/Verifications", `To=${to}&Channel=sms`)).json).toMatchObject({ to, status: "pending" });
@@ -68,7 +68,7 @@ describe("what is passed on", () => {
     for (const path of [to, encodeURIComponent(to)]) expect((await raw("GET", `/Verifications/${path}`)).json).toMatchObject({ to, status: "pending" });
   });
 
-  it("the address, to the rules per address; the app's hash, as the last token; the locale; RiskCheck switches nothing off", async () => {
+  it("the address, to the rules per address; the app's hash, as the last token; the locale; RiskCheck turns nothing off", async () => {
     const { raw, box } = await serve({
       verifier: { lists: { block: { cidrs: ["2001:db8::/32"] } }, message: { text: { default: "Code: {code}", de: "Kennwort: {code}" } } },
     });
@@ -112,12 +112,12 @@ describe("options", () => {
     expect((await raw("GET", "")).json.code_length).toBe(8);
   });
 
-  it("without baseUrl, addresses are of the request's host", async () => {
+  it("without baseUrl, URLs contain the request's host", async () => {
     const { raw, url, sids } = await serve();
     expect((await raw("GET", "")).json.url).toBe(`${url.replace("http:", "https:")}/v2/Services/${sids.service}`);
   });
 
-  it("others, and wrong values, are refused", () => {
+  it("unknown options and invalid values are rejected", () => {
     const verifier = createVerifier({ store: memoryStore(), sender: inbox(), secret, countries: ["FR"], callbacks: { worker: false }, logger: logger() });
     const wrong = () => twilioVerify(verifier, { autoChannel: "call", baseUrl: "otp.example.com/", codeLength: 3, friendlyName: "", name: 1 } as never);
     expect(wrong).toThrow(VerifierError);
@@ -133,7 +133,7 @@ describe("options", () => {
   });
 });
 
-it("a verification of the app itself, or of another wire, is another one by number", async () => {
+it("a verification that the app itself starts for the number is separate", async () => {
   const { raw, verifier, customer, box } = await serve();
   await verifier.verifications.start({ customer_uuid: customer, phone_number: to });
   expect((await raw("POST", "/VerificationCheck", { To: to, Code: box.code() })).status).toBe(404);
@@ -157,7 +157,7 @@ it("one customer cannot see or end another's verification", async () => {
 });
 
 describe("transport", () => {
-  it("404, 405, 413, 400, 503 and 500 are in the wire's shape", async () => {
+  it("404, 405, 413, 400, 503 and 500 are in the wire's format", async () => {
     const { raw, store, log, verifier } = await serve();
     expect(await raw("GET", "/VerificationChecks")).toMatchObject({ status: 404, json: { code: 20404 } });
     const wrongMethod = await raw("GET", "/Verifications");

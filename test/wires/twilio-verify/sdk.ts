@@ -45,7 +45,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(box.messages).toMatchObject([{ to, code: expect.stringMatching(/^\d{6}$/) }]);
       });
 
-      it("again: the same SID and dateCreated, one attempt more; the code before stays valid", async () => {
+      it("again: the same SID and dateCreated, one more attempt; the previous code stays valid", async () => {
         const { verify, box, clock } = await start();
         const first = await verify().verifications.create(sms);
         clock.advance(30_000);
@@ -58,7 +58,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect((await verify().verificationChecks.create({ to, code: box.code(0) })).status).toBe("approved");
       });
 
-      it("60203 after five messages; the attempts are the first and the last three, and the last code still passes", async () => {
+      it("60203 after five messages; the attempts are the first and the last three, and the last code is still valid", async () => {
         const { verify, box, clock } = await start();
         const first = await verify().verifications.create(sms);
         const lists = [first.sendCodeAttempts];
@@ -73,7 +73,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect((await verify().verificationChecks.create({ to, code: box.code() })).valid).toBe(true);
       });
 
-      it("a verification that every carrier rejected is pending, and the next create starts a new one", async () => {
+      it("a verification whose message every carrier rejects is pending, and the next create starts a new one", async () => {
         const { verify, box } = await start();
         box.answer = async () => ({ outcome: "rejected", error: "no" });
         const first = await verify().verifications.create(sms);
@@ -125,7 +125,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(await verify().verificationChecks.create({ verificationSid: other, code: box.code(1) })).toMatchObject({ status: "approved", to: numberOf(2) });
       });
 
-      it("60202 from the sixth code on, the right one too; a create then is 60203, and works once canceled", async () => {
+      it("60202 from the sixth code on, even for the right one; a create then gives 60203, and works after cancellation", async () => {
         const { verify, box, wrong, clock } = await start();
         const { sid } = await verify().verifications.create(sms);
         for (let tries = 0; tries < 5; tries++) expect((await verify().verificationChecks.create({ to, code: wrong() })).status).toBe("pending");
@@ -142,7 +142,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect((await verify().verifications.create(sms)).sid).not.toBe(sid);
       });
 
-      it("a hundred right codes at once: one approved", async () => {
+      it("a hundred right codes at once: one is approved", async () => {
         const { raw, verify, box } = await start();
         await verify().verifications.create(sms);
         const statuses = await Promise.all(
@@ -170,7 +170,7 @@ export function sdkSuite(name: string, mount: Mount): void {
           });
       });
 
-      it.each(["SID", "number"])("canceled by %s: its codes die, it can be fetched by SID, and the next create starts a new one", async (by) => {
+      it.each(["SID", "number"])("canceled by %s: its codes become invalid, it can be fetched by SID, and the next create starts a new one", async (by) => {
         const { verify, box, clock } = await start();
         const { sid } = await verify().verifications.create(sms);
         clock.advance(5_000);
@@ -189,7 +189,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect((await verify().verifications.create(sms)).sid).not.toBe(sid);
       });
 
-      it("an update to approved is 60200 and approves nothing", async () => {
+      it("an update to approved gives 60200 and approves nothing", async () => {
         const { verify, verifier, customer, box } = await start();
         const { sid } = await verify().verifications.create(sms);
         expect(await errorOf(verify().verifications(sid).update({ status: "approved" }))).toMatchObject({
@@ -204,7 +204,7 @@ export function sdkSuite(name: string, mount: Mount): void {
     });
 
     describe("the client's services", () => {
-      it("there is one; lists and pages end", async () => {
+      it("there is one service, and lists and pages end", async () => {
         const { client, sids, seen } = await start({ wire: { friendlyName: "My app", codeLength: 8 } });
         const { services } = client().verify.v2;
         const list = await services.list();
@@ -219,7 +219,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect((await services(sids.service).fetch()).toJSON()).toEqual(list[0]?.toJSON());
       });
 
-      it("create returns the existing one; update only what it is already; remove is 405 20004", async () => {
+      it("create returns the existing one, update accepts only its current values, and remove gives 405 20004", async () => {
         const { client, sids } = await start();
         const { services } = client().verify.v2;
         expect((await services.create({ friendlyName: "My first service", codeLength: 4 })).sid).toBe(sids.service);
@@ -246,7 +246,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(await errorOf(services(sids.service).remove())).toMatchObject({ status: 405, code: 20004, message: "Method not allowed" });
       });
 
-      it("another service, and what is not served, are 404 20404 that name the path", async () => {
+      it("another service and resources that are not supported give 404 20404 with the path", async () => {
         const { client, verify, sids } = await start();
         const unknown = `VA${hexOf(crypto.randomUUID())}`;
         const other = client().verify.v2.services(unknown);
@@ -319,7 +319,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect((await create(`AC${hexOf(mine)}`, `${key}1`)).status).toBe("pending");
       });
 
-      it("the other refusals", async () => {
+      it("the other rejections", async () => {
         const { verify } = await start({ verifier: { countries: ["FR"], blockedNumbers: [numberOf(9)], lists: { block: { cidrs: ["192.0.2.9/32"] } } } });
         const create = (number: string, more = {}) => errorOf(verify().verifications.create({ to: number, channel: "sms", ...more }));
         const geo = "The destination phone number has been blocked by Verify Geo-Permissions. GB is blocked for sms channel for all services";
@@ -333,7 +333,7 @@ export function sdkSuite(name: string, mount: Mount): void {
         expect(await create(to, { amount: "€39.99", payee: "Acme" })).toMatchObject({ status: 400, code: 60200, message: "Invalid parameter: Amount" });
       });
 
-      it("autoRetry repeats 60212 four times, and the verification is as before", async () => {
+      it("autoRetry repeats 60212 four times, and the verification does not change", async () => {
         const { client, sids, seen, box, verifier, customer } = await start();
         const verifications = client({ autoRetry: true }).verify.v2.services(sids.service).verifications;
         await verifications.create(sms);

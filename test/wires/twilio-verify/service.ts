@@ -22,7 +22,7 @@ const responses: readonly (readonly [path: RegExp, schema: z.ZodType])[] = [
   [/\/Services\/[^/]+$/, Service],
 ];
 
-/** The same handler; a response that is not what the OpenAPI document says fails the test run. */
+/** The same handler; a response that does not match the OpenAPI document fails the test run. */
 function documented(handler: HttpHandler): HttpHandler {
   return {
     ...handler,
@@ -38,7 +38,7 @@ function documented(handler: HttpHandler): HttpHandler {
   };
 }
 
-/** The wire, mounted in a server, on a verifier of its own, with the vendor's client and raw requests. It ends with the test. */
+/** The wire, mounted in a server on its own verifier, with the vendor's client and raw requests. Ends with the test. */
 export async function serve({ verifier: options, wire, basePath = "", mount = mounts[0]?.[1] as Mount }: ServiceOptions = {}) {
   const customer = crypto.randomUUID();
   const { key } = generateApiKey();
@@ -56,7 +56,7 @@ export async function serve({ verifier: options, wire, basePath = "", mount = mo
   };
   const client = (more?: NonNullable<Parameters<typeof twilio>[2]>) => clientOf(sids.account, key, more);
   const verify = () => client().verify.v2.services(sids.service);
-  /** `body`: as it goes over the wire. `path`: from `/v2` on, or from the service on. */
+  /** `body`: as it is sent. `path`: starts with `/v2`, or is relative to the service. */
   const raw = async (method: string, path: string, body?: string | Record<string, string>, headers: Record<string, string> = {}) => {
     const response = await fetch(url + (path.startsWith("/v2") ? path : `/v2/Services/${sids.service}${path}`), {
       method,
@@ -75,7 +75,7 @@ export async function serve({ verifier: options, wire, basePath = "", mount = mo
 
 export const hexOf = (uuid: string): string => uuid.replaceAll("-", "");
 
-/** What a call of the client rejects with. */
+/** The error that a call of the client rejects with. */
 export async function errorOf(
   call: Promise<unknown>,
 ): Promise<{ name: string; status: number; code: number; message: string; moreInfo: string; details: unknown }> {
