@@ -145,7 +145,7 @@ const labels: Readonly<Record<Exclude<keyof Figures, "failed">, readonly [name: 
   pingP99: ["PING of another client, p99", "ms"],
 };
 
-/** Figures of one contender as multiples of another's in the same round. `goals` names the figures; some have no goal. */
+/** Figures of one contender as multiples of another's in the same round. `goals`: the figures; some have no goal. */
 export function rowsOf(
   results: Results,
   play: string,

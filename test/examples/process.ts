@@ -10,7 +10,7 @@ const secret = () => randomBytes(32).toString("base64");
 /** An example that runs in a separate process. */
 export interface Example {
   readonly url: string;
-  /** The code of the `nth` message or call to a number that it showed, from 1, once there is one. Default: the first. */
+  /** Waits for the `nth` message or call to a number, from 1, and returns its code. Default: the first. */
   code(to: string, nth?: number): Promise<string>;
   /** Everything printed so far. */
   printed(): string;

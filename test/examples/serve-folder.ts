@@ -44,7 +44,7 @@ export interface Compose {
   readonly volumes: Readonly<Record<string, unknown>>;
 }
 
-/** The compose file with its variables filled in, as Docker does: `${NAME:?why}` must be set, `${NAME:-word}` may be. */
+/** The compose file with its variables filled in as by Docker: `${NAME:?why}` must be set, `${NAME:-word}` may be. */
 export function readCompose(env: Readonly<Record<string, string>>): Compose {
   const text = readFileSync(join(example, "compose.yaml"), "utf8").replace(/\$\{(\w+):([?-])([^}]*)\}/g, (_, name: string, kind: string, word: string) => {
     const value = env[name] || (kind === "-" ? word : undefined);

@@ -258,7 +258,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
     }));
 
   describe("a message that the browser reads (WebOTP)", () => {
-    /** Simulates a phone: records requests; `deliver` resolves the last one. Each cancels the previous, as in Chromium. */
+    /** Simulates a phone: records requests, each of which cancels the previous; `deliver` resolves the last one. */
     const phone: PageOptions = {
       before: (page) =>
         page.addInitScript(() => {

@@ -35,7 +35,7 @@ export const channelCountries: readonly ChannelCountry[] = [
   { code: "UZ", first: "telegram", has: 0.85, price: 0.01, lost: 0.1 },
 ];
 
-/** Share of the messages on WhatsApp and Telegram that are not seen in time: the phone has no data, or the user blocked the sender. */
+/** Share of messages on WhatsApp and Telegram that are not seen in time: no data, or the user blocked the sender. */
 export const silent = 0.06;
 /** Of these, the share that arrives minutes later, and is then paid for. */
 export const late = 0.5;
@@ -102,7 +102,7 @@ export async function playChannels(setup: ChannelSetup, { users = 1_000, seed = 
   const { agenda, play } = agendaOn(clock);
   const countries = new Map<string, ChannelFigures>(channelCountries.map(({ code }) => [code, newFigures()]));
   const attack = newFigures();
-  /** A message's fate is the same in every setup, as far as it is the number's first, second and so on by the channel. */
+  /** The outcome of a number's first, second and further message by a channel is the same in every setup. */
   const sends = new Map<string, number>();
   const chanceOf = (to: string, channel: Channel) => {
     const name = `${channel} to ${to}`;

@@ -11,7 +11,7 @@ export type Strain =
   | { readonly kind: "launch"; readonly country: string; readonly share: number }
   /** Fewer visits end verified, in all countries. `factor`: applied to each country's share. */
   | { readonly kind: "low conversion"; readonly factor: number }
-  /** A country's mobile operators put all their users behind `addresses` addresses; `always`: since before the counting. */
+  /** A country's mobile operators put all users behind `addresses` addresses; `always`: since before the counting. */
   | { readonly kind: "carrier NAT"; readonly country: string; readonly addresses: number; readonly always?: boolean }
   /** `share` of the visits come in classes of 30, within ten minutes from one address. */
   | { readonly kind: "classes"; readonly share: number }

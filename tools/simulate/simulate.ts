@@ -177,8 +177,8 @@ export async function simulate(
 }
 
 /**
- * With an unknown conversion, a ceiling is required, and the customer's cap does not grow with verifications. By default
- * both are never reached, so that the figures are those of the rules.
+ * With an unknown conversion, a ceiling is required, and the customer's cap does not grow with verifications. By
+ * default both are never reached, so that the figures are those of the rules.
  */
 function withCeiling(policy: SimulationOptions["policy"] = {}): SimulationOptions["policy"] {
   return { ...policy, limits: { spend: [{ amount: 1_000_000, per: "day" }], perCustomer: [], ...policy.limits } };

@@ -29,7 +29,10 @@ async function isSigned({ url, headers, body }: SeenRequest): Promise<boolean> {
   return (await signer.sign()).headers.get("authorization") === headers["authorization"];
 }
 
-/** SendTextMessage in the JSON 1.0 protocol: docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_SendTextMessage.html. */
+/**
+ * SendTextMessage in the JSON 1.0 protocol:
+ * docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_SendTextMessage.html.
+ */
 export const awsCarrier: CarrierScript = {
   name: "aws",
   async take(request, index) {

@@ -23,7 +23,7 @@ export const messageBirdCarrier: CarrierScript = {
     if (!/^[1-9]\d{6,14}$/.test(to)) return { reply: problem(422, 9, "no (correct) recipients found", "recipients") };
     if (!asked.originator || !asked.body) return { reply: problem(422, 9, "originator is required", "originator") };
     if (asked.reportUrl !== undefined && asked.reference === undefined) return { reply: problem(422, 10, "reference is required with reportUrl", "reference") };
-    // What the API does to letters outside GSM-7 unless it is told otherwise.
+    // The API's default for letters outside GSM-7.
     const text = asked.datacoding === "auto" ? asked.body : asked.body.replace(/[^\x20-\x7e\n]/g, "?");
     return {
       message: { to: `+${to}`, text, from: asked.originator, receiptUrl: asked.reportUrl, reference: asked.reference },

@@ -30,7 +30,7 @@ function codeIn({ name, language, components = [] }: Template): { readonly code:
   return { code };
 }
 
-/** developers.facebook.com/documentation/business-messaging/whatsapp: messages, authentication templates, error codes. */
+/** developers.facebook.com/documentation/business-messaging/whatsapp: messages, templates, error codes. */
 export const whatsappCarrier: CarrierScript = {
   name: "whatsapp",
   take({ method, url, headers, body }, index) {

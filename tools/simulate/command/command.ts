@@ -1,6 +1,6 @@
 /**
- * `npm run simulate`: plays honest traffic and attacks against the default policy, or yours, and prints a table. It runs
- * from the sources, without a build. `npm run simulate -- --help` lists the options.
+ * `npm run simulate`: plays honest traffic and attacks against the default policy, or yours, and prints a table. It
+ * runs from the sources, without a build. `npm run simulate -- --help` lists the options.
  */
 import { writeFile } from "node:fs/promises";
 import { type Child, startChild } from "../../../bench/processes.js";
