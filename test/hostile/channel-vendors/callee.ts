@@ -1,29 +1,29 @@
 /** Who or what is called. */
 export interface Callee {
-  /** `mailbox`: a machine, which records all that it hears, and presses nothing. */
+  /** `mailbox`: a machine that records everything it hears and presses no key. */
   readonly kind: "person" | "mailbox";
-  /** Whether machine detection recognises the mailbox. Default: `true`. */
+  /** Whether machine detection recognizes the mailbox. Default: `true`. */
   readonly recognised?: boolean;
-  /** The key that is pressed at the first request for one. */
+  /** The key that the callee presses when first asked for one. */
   readonly presses?: string;
-  /** Hangs up after so many seconds. Default: listens to the end. */
+  /** Hangs up after this many seconds. Default: listens to the end. */
   readonly patience?: number;
 }
 
-/** What a callee heard of a call. */
+/** What a callee heard during a call. */
 export interface Listened {
-  /** All that was said, in order, once for each time. */
+  /** Everything that was said, in order, repetitions included. */
   readonly heard: readonly { readonly text: string; readonly language: string }[];
   /** Seconds from the answer to the end. */
   readonly seconds: number;
-  /** Responses of the receipts route to events, and to keys. */
+  /** Statuses with which the receipts route responded to events and keys. */
   readonly answers: readonly number[];
 }
 
 /** The end of a call: the callee hangs up, or its time is over. */
 export class CallEnds extends Error {}
 
-/** Speech of a call, by a clock of its own: about 14 letters a second, and half a second for a digit. */
+/** The speech of a call, on a separate clock: about 14 letters a second, and half a second for a digit. */
 export class Line {
   readonly heard: { text: string; language: string }[] = [];
   seconds = 0;
@@ -61,7 +61,7 @@ function unescaped(text: string): string {
   );
 }
 
-/** Parses one element, as strictly as a vendor's parser. */
+/** Parses one element as strictly as a vendor's parser does. */
 export function parseXml(source: string): XmlNode {
   const tag = /<(\/?)([A-Za-z][\w-]*)((?:\s+[\w:-]+="[^"<]*")*)\s*(\/?)>/y;
   const text = source.replace(/^\s*<\?xml [^?]*\?>\s*/, "").trim();

@@ -8,7 +8,7 @@ export const meta = {
   verifyToken: "verify-token-of-tests",
 };
 
-/** The template `verification_code`, in the languages in which it was made. */
+/** The languages of the template `verification_code`. */
 export const templateLanguages = ["en_US", "fr", "pt_BR"];
 
 export interface CloudMessage {
@@ -21,11 +21,11 @@ export interface CloudMessage {
 
 export interface CloudApi extends Vendor {
   readonly taken: CloudMessage[];
-  /** By number, without `+`: the error of the call. */
+  /** The error of the API call, by number without `+`. */
   readonly errors: Map<string, readonly [status: number, code: number]>;
 }
 
-/** An error of the Graph API, which repeats what it was sent. */
+/** An error of the Graph API, which repeats what was sent to it. */
 export const graphError = (status: number, code: number, details = "Message failed to send."): Reply => ({
   status,
   body: {
@@ -41,7 +41,7 @@ export const graphError = (status: number, code: number, details = "Message fail
 
 type Component = { type?: string; sub_type?: string; index?: unknown; parameters?: { type?: string; text?: unknown }[] };
 
-/** Why Meta would not take a template of a code, or what it reads there. */
+/** The code and language that Meta reads in a template, or the error with which it rejects the template. */
 export function readTemplate(template: unknown, languages = templateLanguages): { readonly code: string; readonly language: string } | number {
   const { name, language, components } = (template ?? {}) as { name?: unknown; language?: { code?: unknown }; components?: Component[] };
   if (name !== "verification_code") return 132001;
@@ -118,7 +118,7 @@ export const account = (...entries: readonly (readonly object[])[]): object => (
 /** `X-Hub-Signature-256` over the bytes that are sent. */
 export const signMeta = (body: string, secret = meta.appSecret): string => `sha256=${createHmac("sha256", secret).update(body).digest("hex")}`;
 
-/** Meta escapes what is not ASCII, and slashes, in what it signs and sends. */
+/** Meta escapes slashes and all that is not ASCII in the bodies that it signs and sends. */
 const metaJson = (value: object): string =>
   JSON.stringify(value)
     .replaceAll("/", "\\/")

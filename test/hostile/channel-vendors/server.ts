@@ -17,13 +17,13 @@ export interface Reply {
   readonly type?: string;
 }
 
-/** What a vendor's connection does with an answer, instead of sending it. */
+/** What a vendor's connection does instead of sending a response. */
 export type Trick = (response: ServerResponse, reply: Reply, asked: Asked) => void;
 
 export interface Vendor {
   readonly url: string;
   readonly seen: Asked[];
-  /** Instead of the answer. Absent: the answer is sent. */
+  /** Replaces the response; if absent, the response is sent. */
   trick: Trick | undefined;
 }
 
@@ -32,7 +32,7 @@ export const send = (response: ServerResponse, reply: Reply): void => {
   response.writeHead(reply.status, { "content-type": reply.type ?? "application/json" }).end(textOf(reply));
 };
 
-/** A vendor on loopback that lives as long as the test. `answer` decides as the vendor does; `trick` breaks what is sent. */
+/** A vendor on loopback that runs until the test ends. `answer` decides as the vendor does; `trick` breaks the response. */
 export async function startVendor(answer: (asked: Asked) => Reply, host = "127.0.0.1"): Promise<Vendor> {
   const seen: Asked[] = [];
   const server = createServer(async (request, response) => {
@@ -59,7 +59,7 @@ export async function listen(server: Server, host = "127.0.0.1"): Promise<string
   return `http://${host.includes(":") ? `[${host}]` : host}:${(server.address() as AddressInfo).port}`;
 }
 
-/** Sends this instead, whatever was asked. */
+/** Sends this response to any request. */
 export const says =
   (status: number, body: object | string, type?: string): Trick =>
   (response) =>
@@ -67,7 +67,7 @@ export const says =
 
 export const hangs: Trick = () => {};
 export const cuts: Trick = (response) => void response.socket?.destroy();
-/** The vendor has accepted the message, but its answer ends in the middle. */
+/** The vendor has accepted the message, but its response is cut off in the middle. */
 export const cutsBody: Trick = (response, reply) => {
   const text = textOf(reply);
   response.writeHead(reply.status, { "content-type": "application/json", "content-length": text.length + 10 });
@@ -76,14 +76,14 @@ export const cutsBody: Trick = (response, reply) => {
 export const garbles: Trick = (response, reply) => send(response, { status: reply.status, body: '{"sid": "SM1", "uuid"\u0000: \ufffd' });
 export const saysNothing: Trick = (response, reply) => send(response, { status: reply.status, body: "" });
 export const saysHtml: Trick = (response) => send(response, { status: 200, type: "text/html", body: "<html><body>Please log in to the Wi-Fi</body></html>" });
-/** The right answer behind 32 MB of blanks. */
+/** The correct response after 32 MB of blanks. */
 export const floods: Trick = (response, reply) => {
   response.writeHead(reply.status, { "content-type": "application/json" });
   const blanks = " ".repeat(1 << 20);
   for (let i = 0; i < 32; i++) response.write(blanks);
   response.end(textOf(reply));
 };
-/** The right answer, one byte every 50 ms. */
+/** The correct response, one byte every 50 ms. */
 export const trickles: Trick = (response, reply) => {
   response.writeHead(reply.status, { "content-type": "application/json" });
   let left = textOf(reply);
@@ -99,7 +99,7 @@ export const redirects =
   (response) =>
     void response.writeHead(status, { location: to }).end();
 
-/** The body as JSON, or nothing. */
+/** The body as a JSON object, or `undefined`. */
 export function jsonOf(asked: Asked): Record<string, unknown> | undefined {
   if (!/^application\/json\b/.test(asked.headers["content-type"] ?? "")) return undefined;
   try {
@@ -110,12 +110,12 @@ export function jsonOf(asked: Asked): Record<string, unknown> | undefined {
   }
 }
 
-/** The body as a form, each name with all its values, or nothing. */
+/** The body as a form, or `undefined`. */
 export function formOf(asked: Asked): URLSearchParams | undefined {
   return /^application\/x-www-form-urlencoded\b/.test(asked.headers["content-type"] ?? "") ? new URLSearchParams(asked.body) : undefined;
 }
 
-/** A request that a vendor makes to the receipts route, at the public address. */
+/** A request from a vendor to the receipts route at the public address. */
 export interface Hook {
   readonly method?: string;
   readonly url: string;
@@ -129,5 +129,5 @@ export interface Heard {
   readonly text: string;
 }
 
-/** The way from a vendor to the public address of the receipts. */
+/** Carries a vendor's requests to the public address of the receipts route. */
 export type Network = (hook: Hook) => Promise<Heard>;

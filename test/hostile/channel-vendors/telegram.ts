@@ -3,7 +3,7 @@ import { type Hook, jsonOf, type Reply, startVendor, type Vendor } from "./serve
 
 export const gatewayToken = "AAG-gateway-token-of-the-tests";
 
-/** A message that the Gateway took. */
+/** A message that the Gateway accepted. */
 export interface GatewayMessage {
   readonly request_id: string;
   readonly phone_number: string;
@@ -16,13 +16,13 @@ export interface GatewayMessage {
 
 export interface Gateway extends Vendor {
   readonly taken: GatewayMessage[];
-  /** By number: the error of the next messages to it. */
+  /** The error of the next messages to a number. */
   readonly errors: Map<string, string>;
 }
 
 const no = (error: string, status = 200): Reply => ({ status, body: { ok: false, error } });
 
-/** core.telegram.org/gateway/api: sendVerificationMessage. */
+/** A Gateway with sendVerificationMessage of core.telegram.org/gateway/api. */
 export async function startGateway(host?: string): Promise<Gateway> {
   const taken: GatewayMessage[] = [];
   const errors = new Map<string, string>();

@@ -7,7 +7,7 @@ import { type Asked, formOf, type Heard, type Hook, type Network, type Reply, st
 export const twilioAccount = { accountSid: `AC${"5".repeat(32)}`, authToken: "auth-token-of-the-tests-of-calls" };
 export const contentSids = { en: `HX${"a".repeat(32)}`, fr: `HX${"b".repeat(32)}` };
 
-/** A message or a call that was taken. */
+/** A message or a call that Twilio accepted. */
 export interface Taken {
   readonly sid: string;
   readonly form: URLSearchParams;
@@ -16,7 +16,7 @@ export interface Taken {
 export interface Twilio extends Vendor {
   readonly messages: Taken[];
   readonly calls: Taken[];
-  /** By number: the error of the request. */
+  /** The error of requests for a number. */
   readonly errors: Map<string, readonly [status: number, code: number]>;
 }
 
@@ -25,7 +25,7 @@ export const twilioError = (status: number, code: number, message = "Bad request
   body: { code, message, more_info: `https://www.twilio.com/docs/errors/${code}`, status },
 });
 
-/** `language` of Say, as the vendor's library for Node lists it. */
+/** Values of `language` in Say, from the vendor's Node.js library. */
 const languages = new Set(
   (
     "af-ZA am-ET ar-AE ar-XA arb bg-BG bn-IN ca-ES cmn-CN cmn-TW cs-CZ cy-GB da-DK de-AT de-DE el-GR en-AU en-CA en-GB en-GB-WLS en-IE en-IN en-NZ en-US en-ZA " +
@@ -34,7 +34,7 @@ const languages = new Set(
   ).split(" "),
 );
 
-/** `voice` of Say, from the same list. */
+/** Values of `voice` in Say, from the same library. */
 const voices = new Set(
   [
     .../SayVoice = ([^;]*);/
@@ -147,7 +147,7 @@ const about = ({ sid, form }: Taken, status: string) => ({
   To: form.get("To") ?? "",
 });
 
-/** One status callback of a call, as if it was asked for. */
+/** One status callback of a call, as if the call had requested it. */
 export const callStatus = (call: Taken, status: string, more: Record<string, string> = {}): Hook & { readonly body: string } =>
   twilioPost(call.form.get("StatusCallback") ?? "no StatusCallback", {
     ...about(call, status),
@@ -157,7 +157,7 @@ export const callStatus = (call: Taken, status: string, more: Record<string, str
     ...more,
   });
 
-/** A key that was pressed at the Gather of a document. */
+/** A key that is pressed at a Gather. */
 export const keyPress = (call: Taken, action: string, Digits: string, token?: string): Hook & { readonly body: string } =>
   twilioPost(action, { ...about(call, "in-progress"), msg: "Gather End", ...(Digits !== "none" && { Digits }) }, token);
 
@@ -167,7 +167,7 @@ const gathers = (node: XmlNode): XmlNode[] => [
   ...node.children.flatMap((child) => (typeof child === "string" ? [] : gathers(child))),
 ];
 
-/** Rings, or ends without an answer: `busy`, `no-answer`, `failed`, `canceled`. */
+/** Posts the requested events of a call that ends without an answer. */
 export async function unanswered(call: Taken, status: "busy" | "no-answer" | "failed" | "canceled", network: Network): Promise<number[]> {
   const answers: number[] = [];
   for (const [event, at] of [
@@ -186,7 +186,7 @@ const eventsOf = ({ form }: Taken): string[] => {
   return asked.length === 0 ? ["completed"] : asked;
 };
 
-/** Plays a call to whoever answers, as Twilio does, and posts its events. */
+/** Plays a call to a callee, as Twilio does, and posts its events. */
 export async function playCall(call: Taken, callee: Callee, network?: Network): Promise<Listened> {
   const { form } = call;
   const answers: number[] = [];
@@ -217,7 +217,7 @@ export async function playCall(call: Taken, callee: Callee, network?: Network): 
     if (!voices.has(voice) || (/^Google\./.test(voice) && !voice.startsWith(`Google.${language}-`))) throw new Error(`Say in ${language} by ${voice}`);
     for (let i = 0; i < Number(loop); i++) line.say(textOf(node), language);
   };
-  /** Returns the document that goes on. */
+  /** Returns the document to continue with. */
   const run = async (document: XmlNode): Promise<XmlNode | undefined> => {
     if (document.name !== "Response") throw new Error(`<${document.name}> is no document`);
     for (const verb of elementsOf(document)) {
@@ -228,7 +228,7 @@ export async function playCall(call: Taken, callee: Callee, network?: Network): 
       }
       const { action, method = "POST", timeout = "5", numDigits, actionOnEmptyResult, finishOnKey = "#", input = "dtmf" } = verb.attributes;
       if (action === undefined || !isUrl(action) || method !== "POST" || !input.includes("dtmf")) throw new Error("a Gather that asks nobody");
-      // A key interrupts what is being said; the one that finishes is no digit.
+      // A key interrupts the speech; `finishOnKey` is not a digit.
       const pressed = keys === undefined || keys === finishOnKey ? undefined : keys;
       const first = elementsOf(verb)[0];
       if (keys !== undefined && first?.name === "Say") line.heard.push({ text: textOf(first).slice(0, 10), language: first.attributes["language"] ?? "en-US" });

@@ -11,7 +11,7 @@ export const vonageAccount = {
   applicationId: "78d335fa-323d-0114-9c3d-d6f0d48968cf",
   privateKey: pair.privateKey.export({ type: "pkcs8", format: "pem" }) as string,
 };
-/** Another application's. */
+/** Another application's key. */
 export const strangeKey = generateKeyPairSync("rsa", { modulusLength: 2048 }).privateKey.export({ type: "pkcs8", format: "pem" }) as string;
 
 export interface VonageMessage {
@@ -49,7 +49,7 @@ export const problem = (status: number, title: string, detail = title): Reply =>
 
 const part = (text: string | undefined): Record<string, unknown> => JSON.parse(Buffer.from(text ?? "", "base64url").toString()) as Record<string, unknown>;
 
-/** A JSON Web Token of the application, RS256, used once, valid now and for a day at most. */
+/** The application of a valid JSON Web Token: RS256, used once, and for at most a day. */
 function applicationOf(authorization: string | undefined, used: Set<string>): string | undefined {
   try {
     const [head, body, signature] = (authorization ?? "").replace(/^Bearer /, "").split(".");
@@ -65,14 +65,14 @@ function applicationOf(authorization: string | undefined, used: Set<string>): st
   }
 }
 
-/** developer.vonage.com: languages of text to speech (a part of them). */
+/** Some of the text-to-speech languages of developer.vonage.com. */
 const languages = new Set(
   "ar cmn-CN cmn-TW yue-CN da-DK de-DE en-AU en-GB en-IN en-US en-ZA es-ES es-MX es-US fr-CA fr-FR hi-IN id-ID it-IT ja-JP ko-KR nl-NL pl-PL pt-BR pt-PT ru-RU sv-SE tr-TR vi-VN".split(
     " ",
   ),
 );
 
-/** Why Vonage would not run an NCCO. */
+/** The reason why Vonage would not run an NCCO. */
 function nccoError(ncco: unknown): string | undefined {
   if (!Array.isArray(ncco) || ncco.length === 0) return "ncco is no list";
   for (const action of ncco as Action[]) {
@@ -245,7 +245,7 @@ export const inputEvent = (
     how,
   );
 
-/** Plays a call to whoever answers, as Vonage does, and posts its events. */
+/** Plays a call to a callee, as Vonage does, and posts its events. */
 export async function playVonageCall(call: VonageCall, callee: Callee, now: () => number, network?: Network): Promise<Listened> {
   const answers: number[] = [];
   const tell = async (hook: Hook) => {
@@ -274,7 +274,7 @@ export async function playVonageCall(call: VonageCall, callee: Callee, now: () =
         if (action.action === "talk") {
           const { text, language = "en-US", loop = 1, bargeIn } = action as { text: string; language?: string; loop?: number; bargeIn?: boolean };
           const said = text.startsWith("<speak>") ? textOf(parseXml(text)) : text;
-          // A key during a talk with bargeIn ends it, for the input that follows.
+          // With bargeIn, a key ends the talk and counts for the input that follows.
           if (bargeIn === true && keys !== undefined) {
             line.say(said.slice(0, 10), language);
             continue;
@@ -289,7 +289,7 @@ export async function playVonageCall(call: VonageCall, callee: Callee, now: () =
         const answer = await tell(inputEvent(call, eventUrl[0]!, digits, now()));
         if (answer.status !== 200) continue;
         const body: unknown = answer.text === "" ? undefined : JSON.parse(answer.text);
-        // A list goes on instead of the rest.
+        // A list in the response replaces the remaining actions.
         if (Array.isArray(body) && body.length > 0) {
           next = body as Action[];
           break;
