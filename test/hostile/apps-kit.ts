@@ -19,7 +19,7 @@ export function shown(page: string, file: string): string {
   throw new Error(`docs/${page} shows no ${file}`);
 }
 
-/** One module of `files`, which import each other as on the pages; packages stay outside. */
+/** Bundles `files`, which import each other as on the pages, into one module; packages stay external. */
 export async function bundled(entry: string, files: Readonly<Record<string, string>>): Promise<string> {
   const { outputFiles } = await build({
     entryPoints: [entry],
@@ -47,11 +47,11 @@ export interface Program {
   readonly base: string;
   readonly process: ChildProcess;
   output(): string;
-  /** Ends it, unless it has ended. */
+  /** Kills the process if it is still running. */
   end(): Promise<void>;
 }
 
-/** Runs a program as its user does, and waits until its port answers. */
+/** Runs a program as its user does, and waits until its port responds. */
 export async function run(args: readonly string[]): Promise<Program> {
   const port = await freePort();
   const { NODE_ENV: _, ...rest } = process.env;
@@ -86,7 +86,7 @@ export async function run(args: readonly string[]): Promise<Program> {
   throw new Error(`nothing listens: ${text}`);
 }
 
-/** What TypeScript reports for files that are not on the disk, next to this one. */
+/** What TypeScript reports for files that exist only in memory, as if they were next to this one. */
 export function complaints(files: Readonly<Record<string, string>>, options: ts.CompilerOptions): string[] {
   const all: ts.CompilerOptions = {
     target: ts.ScriptTarget.ES2022,

@@ -10,7 +10,7 @@ const service = { "required.ts": shown("install.md", "required.ts"), "service.ts
 
 const fields = async (response: Response) => (await response.json()) as Record<string, unknown>;
 
-/** Runs a file of a page with those that it imports. */
+/** Runs a file shown on a page, with the files that it imports. */
 async function started(entry: string, files: Readonly<Record<string, string>>): Promise<Program> {
   const program = await run(["--input-type=module", "--eval", await bundled(entry, files)]);
   onTestFinished(() => program.end());
@@ -25,29 +25,29 @@ describe("types", () => {
     type Check<Base, T extends Base> = T;
     export type Second = Check<{ type: RouteContext }, { type: SecondArg<typeof import("./route.js").GET> }>;`;
 
-  it("lets next build accept the route of the page, in Next.js 15 too (README.md#as-a-service-for-other-programs)", () => {
+  it("next build accepts the route shown on the page, in Next.js 15 too (README.md#as-a-service-for-other-programs)", () => {
     const route = shown("frameworks.md", "app/v1/[...route]/route.ts").replace("../../../lib/service", "./service.js");
     const files = { "route.ts": route, "next-check.ts": nextCheck, ...service };
     expect(complaints(files, { strict: true })).toEqual([]);
   }, 60_000);
 
-  it("lets the server of the page compile in a project that is not strict (docs/front-end.md#one-whole-page)", () => {
+  it("the server shown on the page compiles in a project that is not strict (docs/front-end.md#one-whole-page)", () => {
     const files = { "server.ts": shown("front-end.md", "server.ts") };
     expect(complaints(files, { strict: false, esModuleInterop: true, types: ["node", "express"] })).toEqual([]);
   }, 60_000);
 });
 
-describe("a verifier that is created on first use, without its environment", () => {
+describe("a verifier that is created on first use, without its environment variables", () => {
   const broken = () =>
     lazyVerifier(() => {
       throw new Error("PHONEPROOF_SECRET is not set");
     });
 
-  it("has a ping that never rejects (docs/contract.md#ping)", async () => {
+  it("ping never rejects (docs/contract.md#ping)", async () => {
     expect(await broken().ping()).toMatchObject({ ok: false });
   });
 
-  it("does not end the server when the health page is asked for (docs/operations.md#deploy)", async () => {
+  it("a request for the health page does not end the server (docs/operations.md#deploy)", async () => {
     const lazy = shown("install.md", "lazy-verifier.ts")
       .replace('required("PHONEPROOF_SECRET")', 'required("PHONEPROOF_SECRET_OF_NOBODY")')
       .replace("countries:", `customers: [{ customer_uuid: "${customer}", keys: [required("PHONEPROOF_API_KEY")] }], countries:`);
@@ -60,7 +60,7 @@ describe("a verifier that is created on first use, without its environment", () 
   });
 });
 
-describe("the app of the first form", () => {
+describe("the app of the first-form page", () => {
   const files = {
     "required.ts": service["required.ts"],
     "verifier.ts": shown("install.md", "verifier.ts"),
@@ -71,7 +71,7 @@ describe("the app of the first form", () => {
   const send = (program: Program, path: string, fields: Record<string, string>, more: Record<string, string> = {}) =>
     fetch(program.base + path, { method: "POST", body: new URLSearchParams(fields), headers: more, redirect: "manual" });
 
-  it("proves a number, and gives nothing to a session that did not ask (docs/first-form.md#what-goes-where)", async () => {
+  it("verifies a number only in the session that requested the code (docs/first-form.md#what-goes-where)", async () => {
     const program = await started("app.ts", behind(1));
     const asked = await send(program, "/sign-up", { phone: "06 12 34 56 78" }, { "x-forwarded-for": "not an address, 203.0.113.9" });
     expect(asked.status).toBe(200);
@@ -85,7 +85,7 @@ describe("the app of the first form", () => {
     expect(await (await fetch(program.base, { headers: { cookie: cookie.join("; ") } })).text()).not.toContain("Signed in");
   });
 
-  it("works behind a proxy that names the user's port with the address (docs/first-form.md#express)", async () => {
+  it("works behind a proxy that adds the port to the user's address (docs/first-form.md#express)", async () => {
     const program = await started("app.ts", behind(1));
     for (const [phone, address] of [
       ["0612345671", "203.0.113.9:51234"], // Azure's gateways
@@ -127,7 +127,7 @@ describe("the server of the operations page", () => {
     expect(await ended).toEqual([0, null]);
   });
 
-  it("sends one message for a create whose caller goes away, and serves the next (docs/contract.md#idempotency)", async () => {
+  it("a create whose caller disconnects sends one message, and its repeat returns `pending` (docs/contract.md#idempotency)", async () => {
     const program = await started("server.ts", files);
     const socket = connect(Number(new URL(program.base).port), "127.0.0.1");
     const lines = ["POST /v1/authentication HTTP/1.1", "host: a", `x-api-key: ${apiKey}`, "idempotency-key: once", `content-length: ${create.length}`, "", ""];
@@ -140,7 +140,7 @@ describe("the server of the operations page", () => {
     expect(program.output().match(/code is/g)).toHaveLength(1);
   });
 
-  it("takes every header that node does, and responds to the methods of a browser's preflight (docs/contract.md#other-faults)", async () => {
+  it("accepts headers as long as node accepts, and responds to OPTIONS and HEAD with 405 (docs/contract.md#other-faults)", async () => {
     const program = await started("server.ts", files);
     const cookie = "a=".padEnd(12_000, "b");
     const long = await fetch(`${program.base}/v1/check`, { method: "POST", headers: { ...headers, cookie }, body: "{}" });
@@ -156,7 +156,7 @@ describe("the server of the operations page", () => {
 });
 
 describe("the function of the Lambda page", () => {
-  it("responds to the events of payload 2.0, bodies in base64 too (docs/frameworks.md#aws-lambda)", async () => {
+  it("responds to events of payload format 2.0, including bodies in base64 (docs/frameworks.md#aws-lambda)", async () => {
     const driver = `
       import { createServer } from "node:http";
       import { handler } from "./lambda.js";

@@ -14,7 +14,7 @@ import { type Hook, hook, noSpamRules, type RiggedStore, rigged, type Sender, se
 /** Two customers of one service. */
 export const mine = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 export const theirs = "0b7c9a3e-52d1-4f86-a3c4-91e2d7f60812";
-/** The key of each, as a team writes its own: 32 characters and more. */
+/** Each customer's key, as a team might write its own: at least 32 characters. */
 export const keyOf = (customer: string): string => `test-key-${customer}`;
 
 export interface Target {
@@ -90,11 +90,11 @@ export interface Reply {
   readonly headers: IncomingHttpHeaders;
   readonly text: string;
   /** The body, if it is JSON. */
-  // biome-ignore lint/suspicious/noExplicitAny: what a stranger's server answers.
+  // biome-ignore lint/suspicious/noExplicitAny: a response can be any JSON.
   readonly json: any;
 }
 
-/** One request, with its path as it is written. */
+/** Sends one request with the path exactly as given. */
 export function ask(
   port: number,
   path: string,
@@ -126,7 +126,7 @@ function parsed(text: string): unknown {
   }
 }
 
-/** Writes bytes to a socket, and answers all that comes back until the server closes or is silent for `quiet` ms. */
+/** Writes bytes to a socket, and returns everything received until the server closes or is silent for `quiet` ms. */
 export function raw(port: number, bytes: string | Buffer, quiet = 700): Promise<string> {
   return new Promise((resolve) => {
     const socket = connect(port, "127.0.0.1", () => socket.write(bytes));

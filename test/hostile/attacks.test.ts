@@ -27,7 +27,7 @@ const numberAt = (index: number): string => `+336200${String(10_000 + index)}`;
 const hookToken = "a-token-of-24-characters!!";
 const hookKey = Buffer.alloc(32, 7);
 
-/** Every door of one verifier, behind one server. */
+/** All HTTP handlers of one verifier, on one server. */
 async function attacked(options: Partial<VerifierOptions> = {}, mount: Mount = "node"): Promise<Target & { readonly port: number }> {
   const one = target(options);
   const { verifier } = one;
@@ -50,18 +50,18 @@ async function attacked(options: Partial<VerifierOptions> = {}, mount: Mount = "
   return { ...one, port: server.port };
 }
 
-/** How a request ended, over any wire. */
+/** The outcome of a request, over any wire. */
 const told = ({ status, json }: Reply): string => `${status} ${json?.status ?? json?.code ?? ""}`.trim();
 const isJudged = (reply: Reply): boolean => ["200 invalid", "200 failure", "200 pending"].includes(told(reply));
 const isYes = (reply: Reply): boolean => ["200 valid", "200 success", "200 approved"].includes(told(reply));
-/** Codes near a right one, never the right one. */
+/** Codes close to the right one, but never the right one. */
 const others = (code: string, count: number): string[] =>
   Array.from({ length: count }, (_, i) => String((Number(code) + 1 + i) % 10 ** code.length).padStart(code.length, "0"));
-/** The most of `times` in a window of `ms` milliseconds. */
+/** The highest number of `times` within any `ms` milliseconds. */
 const most = (times: readonly number[], ms: number): number => Math.max(0, ...times.map((from) => times.filter((at) => at >= from && at < from + ms).length));
 
 describe("guesses", () => {
-  it("all wires together evaluate 50 wrong codes of a number in 24 hours, whatever is created again (docs/contract.md#guesses-claimed)", async () => {
+  it("all wires together evaluate 50 wrong codes of a number in 24 hours, however many verifications are created (docs/contract.md#guesses-claimed)", async () => {
     const { port, clock, sender } = await attacked();
     const [a, p, w] = [v1(port), prelude(port), twilio(port)];
     const judged: number[] = [];
@@ -119,18 +119,18 @@ describe("guesses", () => {
         check: (code, key) => twilio(port).check({ To: number, Code: code }, { "idempotency-key": key }),
       }),
     ],
-  ])("over %s, the key of a valid check brings no more guesses than policy.checks (SECURITY.md#what-the-library-promises)", async (_, of) => {
+  ])("over %s, the idempotency key of a valid check allows no more guesses than policy.checks (SECURITY.md#what-the-library-promises)", async (_, of) => {
     const { port, sender } = await attacked();
     const client = of(port);
     await client.create();
     const code = sender.messages.at(-1)?.code ?? "";
     expect(isYes(await client.check(code, "k"))).toBe(true);
-    expect(isYes(await client.check(code, "k"))).toBe(true); // the repeat of the one who knew it
+    expect(isYes(await client.check(code, "k"))).toBe(true); // a repeat by someone who knows the code
     for (const wrong of others(code, 60)) expect(isYes(await client.check(wrong, "k"))).toBe(false);
     expect(told(await client.check(code, "k")), "the 61st guess of someone who knows the key and not the code").not.toMatch(/ (valid|success|approved)$/);
   });
 
-  it("under the key of a wrong code, no other code is evaluated (docs/contract.md#idempotency)", async () => {
+  it("under the idempotency key of a wrong code, no other code is evaluated (docs/contract.md#idempotency)", async () => {
     const { port, sender } = await attacked();
     const a = v1(port);
     const id = (await a.create(number)).json.authentication_uuid as string;
@@ -141,7 +141,7 @@ describe("guesses", () => {
     expect(told(await a.check(id, code))).toBe("200 valid");
   });
 
-  it("unlock and erase bring a number 50 more guesses once a day, and a test number none (docs/contract.md#unlock)", async () => {
+  it("a number gets 50 guesses, test numbers too; unlock allows 50 more once a day, and erase none (docs/contract.md#unlock)", async () => {
     const test = "+33620000050";
     const { verifier, clock, sender } = await attacked({ testNumbers: [{ number: test, code: "424242" }] });
     const guesses = async (phone_number: string) => {
@@ -170,7 +170,7 @@ describe("guesses", () => {
 });
 
 describe("valid", () => {
-  it("is returned once, to checks by id, by number, by SID and under keys at once (docs/contract.md#already-validated)", async () => {
+  it("is returned once for concurrent checks by id, by number, by SID and under idempotency keys (docs/contract.md#already-validated)", async () => {
     const { port, sender } = await attacked();
     const [a, w] = [v1(port), twilio(port)];
     const sid = (await w.create(number)).json.sid as string;
@@ -188,7 +188,7 @@ describe("valid", () => {
     expect(told(await w.update(sid, "approved"))).toMatch(/^4/);
   });
 
-  it("is not returned for a code in digits that only look right, nor for a value that is not a string (docs/contract.md#check-code)", async () => {
+  it("is returned for a code in Unicode decimal digits, but not for lookalikes or values that are not strings (docs/contract.md#check-code)", async () => {
     const { port, sender } = await attacked();
     const a = v1(port);
     const digits = (code: string, zero: number) => [...code].map((one) => String.fromCodePoint(zero + Number(one))).join("");
@@ -225,7 +225,7 @@ describe("valid", () => {
       expect((await twilio(port).check({ ...of, Code: "482913" } as Record<string, string>)).status).toBe(404);
   });
 
-  it("a store whose commits fail, in whatever way, does not reveal whether a code is right (docs/contract.md#store-deadline)", async () => {
+  it("a store whose commits fail in any way does not reveal whether a code is right (docs/contract.md#store-deadline)", async () => {
     for (const fate of ["refused", "lost", "silent", "deaf", "late"] as const) {
       const { verifier, store, sender, clock } = await attacked();
       const { authentication_uuid } = await verifier.createAuthentication({ customer_uuid: mine, phone_number: number });
@@ -246,7 +246,7 @@ describe("valid", () => {
 });
 
 describe("messages", () => {
-  it("caps hold for creates, retries, keys, wires and deliveries of one number at once (docs/contract.md#caps)", async () => {
+  it("caps hold for concurrent creates, retries, idempotency keys, wires and deliveries of one number (docs/contract.md#caps)", async () => {
     const { port, clock, sender, verifier } = await attacked({}, "fastify");
     const [a, p, w] = [v1(port), prelude(port), twilio(port)];
     const sent: number[] = [];
@@ -270,14 +270,14 @@ describe("messages", () => {
     expect(most(sent, day)).toBe(10);
   });
 
-  it("one key sends one message, of any number of requests with other numbers at once (docs/contract.md#idempotency)", async () => {
+  it("one idempotency key sends one message, however many concurrent requests for other numbers use it (docs/contract.md#idempotency)", async () => {
     const { port, sender } = await attacked();
     const made = await Promise.all(Array.from({ length: 40 }, (_, i) => v1(port).create(numberAt(i * 13), {}, { "idempotency-key": "one" })));
     expect(tallied(made.map(told))).toEqual({ "200 pending": 1, "400 bad_request": 39 });
     expect(sender.messages).toHaveLength(1);
   });
 
-  it("one proof that its provider takes once waives the spam rules for one number (docs/contract.md#challenge)", async () => {
+  it("a proof that its provider accepts once waives the spam rules for one number (docs/contract.md#challenge)", async () => {
     const used = new Set<string>();
     const challenge = {
       async verify(proof: string) {
@@ -294,7 +294,7 @@ describe("messages", () => {
     expect(sender.messages).toHaveLength(before + 1);
   });
 
-  it("nothing that only looks like a number of the list gets one, over any wire (docs/contract.md#phone-number)", async () => {
+  it("malformed, lookalike and expensive numbers get no message, over any wire (docs/contract.md#phone-number)", async () => {
     const { port, sender } = await attacked();
     const looks = ["33620000001", "0033620000001", "+33 620000001", "+3300620000001", "＋33620000001", "+３３620000001", "+٣٣620000001", "+33O620000001"];
     const marked = ["\n", "\r\nx", "\u0000", " ", "\u202c", "\u200b", ";ext=5", ",,5", "x5", "#", "*"].map((end) => `${number}${end}`);
@@ -308,16 +308,16 @@ describe("messages", () => {
     expect(sender.messages).toEqual([]);
   });
 
-  it('with phoneValidation "possible", what stands for a number is its own canonical form (docs/contract.md#canonical-form)', async () => {
+  it('with phoneValidation "possible", canonicalizing a canonical form does not change it (docs/contract.md#canonical-form)', async () => {
     const { verifier } = await attacked({ phoneValidation: "possible" });
     const read = (one: string) => verifier.lookup({ customer_uuid: mine, phone_number: one }).then((found) => found.phone_number);
     for (const one of ["+3100612345678", "+49001701234567", "+490001701234567", "+43006641234567", "+4400797712345"]) {
-      const first = await read(one).catch(() => undefined); // refused: right too
+      const first = await read(one).catch(() => undefined); // a rejection is fine too
       if (first !== undefined) expect(await read(first), one).toBe(first);
     }
   });
 
-  it('with phoneValidation "possible", a second trunk zero passes no list, no line type and no cap (docs/contract.md#canonical-form)', async () => {
+  it('with phoneValidation "possible", a second trunk zero bypasses no list, line type or cap (docs/contract.md#canonical-form)', async () => {
     const { port, sender } = await attacked({
       phoneValidation: "possible",
       countries: ["DE"],
@@ -333,7 +333,7 @@ describe("messages", () => {
     expect(sender.messages.map(({ to }) => to)).toEqual(["+491751234567"]);
   });
 
-  it("a country next door that shares the calling code gets none (docs/contract.md#destinations)", async () => {
+  it("neighbors and territories of an allowed country get no message, even under its calling code (docs/contract.md#destinations)", async () => {
     const { port, sender } = await attacked({ countries: ["GB", "US", "IT", "RU", "NO", "FR", "AU"], phoneValidation: "possible" });
     const doors = ["+447624123456", "+447797712345", "+447781123456", "+18765551234", "+18760551234", "+12423591234", "+13405141234", "+16580551234"];
     for (const one of [...doors, "+3906698123456", "+77011234567", "+77991234567", "+4779123456", "+590690123456", "+262692123456", "+61891641234"])
@@ -341,7 +341,7 @@ describe("messages", () => {
     expect(sender.messages).toEqual([]);
   });
 
-  it("one IPv4 address is one, however IPv6 represents it, for caps and lists (docs/contract.md#address-key)", async () => {
+  it("caps and lists treat an IPv4 address and its IPv6 representations as one address (docs/contract.md#address-key)", async () => {
     const forms = ["203.0.113.5", "::ffff:203.0.113.5", "::FFFF:CB00:7105", "2002:cb00:7105:ffff::9", "64:ff9b::cb00:7105", "2001:0:1234:5678:0:0:34ff:8efa"];
     const capped = await attacked({ policy: { limits: { perIp: [{ limit: 1, window: 3600 }] } } });
     const listed = await attacked({ lists: { block: { cidrs: ["203.0.113.0/24"] } } });
@@ -354,7 +354,7 @@ describe("messages", () => {
     expect(told(await v1(capped.port).create(numberAt(50), {}, { "x-forwarded-for": "203.0.113.5", "x-real-ip": "203.0.113.5" }))).toBe("200 pending");
   });
 
-  it("rejections under new keys each time do not fill a store (docs/contract.md#refused-records)", async () => {
+  it("rejections, each under a new idempotency key, do not fill a store (docs/contract.md#refused-records)", async () => {
     const plain = new PlainStore();
     const { verifier } = await attacked({ store: rigged(plain) });
     for (let i = 0; i < 700; i++) await verifier.createAuthentication({ customer_uuid: mine, phone_number: number }, { idempotencyKey: `k${i}` });
@@ -364,7 +364,7 @@ describe("messages", () => {
 });
 
 describe("customers", () => {
-  it("an id of another customer, an erased one and an unknown one get the same response, after the same calls of the store (docs/contract.md#unknown-authentication)", async () => {
+  it("ids of another customer, erased ids and unknown ids get the same response, after the same store calls (docs/contract.md#unknown-authentication)", async () => {
     const { port, store, sender, verifier } = await attacked();
     const [a, b, w] = [v1(port), v1(port, theirs), twilio(port)];
     const foreign = (await b.create(number)).json.authentication_uuid as string;
@@ -394,7 +394,7 @@ describe("customers", () => {
     expect((await b.check(foreign, foreignCode)).json.status).toBe("valid");
   });
 
-  it("a key opens its own customer's door only, in every place of a request (docs/contract.md#foreign-customer)", async () => {
+  it("a key gives access to its own customer only, wherever a request names the customer (docs/contract.md#foreign-customer)", async () => {
     const { port, sender } = await attacked();
     const sid = (await twilio(port, theirs).create(number)).json.sid as string;
     const code = sender.messages[0]?.code ?? "";
@@ -467,7 +467,7 @@ const bodies: readonly (readonly [name: string, body: string | Buffer, answer: s
 ];
 
 describe.each(mounts)("mounted in %s", (mount) => {
-  it("reads each body as the contract does, and reaches no prototype (docs/contract.md#sound-bodies)", async () => {
+  it("parses each body as the contract requires, and pollutes no prototype (docs/contract.md#sound-bodies)", async () => {
     const { port, clock } = await attacked({}, mount);
     for (const [name, body, answer] of bodies) {
       expect(told(await ask(port, "/v1/authentication", body, { headers: v1(port).headers })), name).toBe(answer);
@@ -484,7 +484,7 @@ describe.each(mounts)("mounted in %s", (mount) => {
       );
   });
 
-  it("knows a path in one spelling, a route by one method, and allows no other origin (docs/contract.md#routes)", async () => {
+  it("accepts a path in one spelling and with one method, and allows no other origin (docs/contract.md#routes)", async () => {
     const { port, sender } = await attacked({}, mount);
     const to = (path: string, method = "POST", more: Record<string, string> = {}) =>
       ask(port, path, method === "GET" || method === "OPTIONS" || method === "HEAD" ? undefined : `{${fields}}`, {
@@ -522,7 +522,7 @@ describe.each(mounts)("mounted in %s", (mount) => {
     expect(sender.messages).toEqual([]);
   });
 
-  it("makes one request of one, whatever its headers say of its length (docs/contract.md#key-before-body)", async () => {
+  it("rejects conflicting length headers, and bodies that are too long or too slow (docs/contract.md#key-before-body)", async () => {
     const { port, sender, clock } = await attacked({}, mount);
     const body = `{${fields}}`;
     const head = (more: string, key = keyOf(mine)) =>
@@ -554,8 +554,8 @@ describe.each(mounts)("mounted in %s", (mount) => {
   });
 });
 
-describe("text of strangers", () => {
-  it("fields take no control, bidirectional or invisible character (docs/contract.md#device-fields)", async () => {
+describe("untrusted text", () => {
+  it("fields reject control, bidirectional and invisible characters (docs/contract.md#device-fields)", async () => {
     const { port } = await attacked({ policy: { limits: { perCustomer: [] } } });
     for (const field of ["device_id", "device_model", "app_version", "os_version"])
       for (const text of [
@@ -584,7 +584,7 @@ describe("text of strangers", () => {
       expect(told(await v1(port).create(number, { [field]: text })), field).toBe("400 bad_request");
   });
 
-  it("a locale that is a name of every object gets one of our own texts (docs/contract.md#locale)", async () => {
+  it("a locale such as `toString` or `__proto__` gets one of the configured texts (docs/contract.md#locale)", async () => {
     const { port, sender } = await attacked({ message: { text: { default: "Code {code}", fr: "Votre code {code}" } } });
     for (const [index, locale] of ["toString", "valueOf", "constructor", "__proto__", "hasOwnProperty", "fr\r\nx", "x".repeat(5000)].entries()) {
       await prelude(port).create(numberAt(index), { options: { locale } });
@@ -593,7 +593,7 @@ describe("text of strangers", () => {
     for (const { text } of sender.messages) expect(text).toMatch(/^(Votre code|Code) \d{6}$/);
   });
 
-  it("a form that a parser made objects of is never a code or a number (docs/contract.md#strict-types)", async () => {
+  it("form fields that a parser turned into objects are never read as a code or a number (docs/contract.md#strict-types)", async () => {
     const { verifier, sender, clock } = target();
     const app = express();
     app.use(express.urlencoded({ extended: true }), express.json({ strict: false }), expressHandlers([verifier, twilioVerify(verifier)]));
@@ -620,7 +620,7 @@ describe("text of strangers", () => {
     expect(told(await w.check({ To: number, Code: code }))).toBe("200 approved");
   });
 
-  it("the reason of a sender puts no code and no number into log, events or explain, in whatever digits (docs/contract.md#logs)", async () => {
+  it("a sender's reason puts no code and no number into log, events or explain, in any digits (docs/contract.md#logs)", async () => {
     const from = (zero: number) => (text: string) => text.replace(/\d/g, (one) => String.fromCharCode(zero + Number(one)));
     const [arabic, wide] = [from(0x660), from(0xff10)];
     const spelled = (text: string) => [`${text.slice(0, 3)} ${text.slice(3)}`, `${text.slice(0, 3)}-${text.slice(3)}`, `x${text}x`, [...text].join(" ")];
@@ -657,7 +657,7 @@ describe("text of strangers", () => {
     expect(leaks).toEqual([]);
   });
 
-  it("the error of a receipt puts no code and no number into a callback or an event, in whatever digits (docs/contract.md#callback-body)", async () => {
+  it("a receipt's error puts no code and no number into callbacks or events, in any digits (docs/contract.md#callback-body)", async () => {
     const source: NonNullable<VerifierOptions["receipts"]>["sources"][number] = {
       provider: "mine",
       read: async ({ body }) => ({ receipts: [{ status: "undeliverable", error: Buffer.from(body).toString() }], vouched: false }),
@@ -676,7 +676,7 @@ describe("text of strangers", () => {
     expect(words.filter((word) => seen.includes(word))).toEqual([]);
   });
 
-  it("the reason of a sender moves no cursor, sets no color and begins no line in the terminal of `phoneproof why` (SECURITY.md#what-the-library-promises)", async () => {
+  it("a sender's reason cannot move the cursor, set a color or begin a line in the output of `phoneproof why` (SECURITY.md#what-the-library-promises)", async () => {
     const folder = await mkdtemp(join(tmpdir(), "attacks-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const root = join(import.meta.dirname, "../..");
@@ -710,7 +710,7 @@ describe("text of strangers", () => {
 });
 
 describe("callbacks", () => {
-  it("a callback_url that names no address of the public internet is rejected in every spelling (docs/contract.md#callback-url)", async () => {
+  it("a callback_url outside the public internet is rejected in every spelling (docs/contract.md#callback-url)", async () => {
     const { port, sender } = await attacked({ callbacks: { allowOrigins: ["https://hook.example.com"] }, policy: { limits: { perCustomer: [] } } });
     const hosts = [
       "127.0.0.1",
@@ -773,7 +773,7 @@ describe("callbacks", () => {
     expect(sender.messages).toEqual([]);
   });
 
-  it("a receiver that redirects, floods or responds with nonsense is a failure, affects no one else and stops nothing (docs/contract.md#callback-answers)", async () => {
+  it("a receiver that redirects, floods or responds with nonsense is a failure, and later callbacks still go out (docs/contract.md#callback-answers)", async () => {
     const flood = (socket: Socket, ...parts: readonly (string | Buffer)[]) => {
       const go = () => {
         while (!socket.destroyed && parts.every((part) => socket.write(part)));
@@ -816,7 +816,7 @@ describe("callbacks", () => {
 });
 
 describe("receipts and hooks", () => {
-  it("a reference with one letter changed belongs to no message, and costs no call of the store (docs/contract.md#receipt-reference)", async () => {
+  it("a reference with one changed letter is rejected without a store call (docs/contract.md#receipt-reference)", async () => {
     const { port, sender, store, events } = await attacked({ receipts }, "express");
     await v1(port).create(number, { callback_url: "https://receiver.example/x" });
     await v1(port, theirs).create(number, { callback_url: "https://receiver.example/y" });
@@ -835,7 +835,7 @@ describe("receipts and hooks", () => {
     expect(reported).toEqual([`${mine} delivered`]);
   });
 
-  it("a hook takes its own secret only, and a signed request once (docs/behind/index.md#rules-of-all-hooks)", async () => {
+  it("a hook accepts only its own secret, and handles a signed request once (docs/behind/index.md#rules-of-all-hooks)", async () => {
     const { port, clock, sender } = await attacked({}, "fastify");
     const json = { "content-type": "application/json" };
     const basic = (text: string) => `Basic ${Buffer.from(text).toString("base64")}`;

@@ -1,4 +1,4 @@
-/** The built package in an app of its own, as `npm install` of the packed file leaves it. */
+/** Installs the built package in a separate app, as `npm install` of the packed file does. */
 import { execFile } from "node:child_process";
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { createRequire } from "node:module";
@@ -13,14 +13,14 @@ export interface App {
   readonly folder: string;
   /** Writes a file of the app and returns its path. */
   write(name: string, text: string): string;
-  /** Runs a program of the app; what it prints. */
+  /** Runs a program of the app and returns what it prints. */
   run(file: string): Promise<string>;
-  /** Leaves the app without any package. */
+  /** Removes all packages from the app. */
   uninstall(): void;
   remove(): void;
 }
 
-/** A new app; `packages` are those that it has installed beside phoneproof and the dependencies of phoneproof. */
+/** A new app with phoneproof, its dependencies and `packages` installed. */
 export function newApp(packages: readonly string[] = []): App {
   const folder = mkdtempSync(join(tmpdir(), "bundles-"));
   const own = join(folder, "node_modules/phoneproof");
@@ -65,7 +65,7 @@ export interface Bundled {
   readonly warnings: readonly string[];
 }
 
-/** Bundles one file by the webpack 5 that Next.js brings. `libsql`, a native package, stays outside, as in Next.js. */
+/** Bundles one file with the webpack 5 that Next.js ships. `libsql`, a native package, stays external, as in Next.js. */
 export async function webpackBundle(folder: string, entry: string, filename: string): Promise<Bundled> {
   const { webpack } = require("next/dist/compiled/webpack/bundle5.js")();
   const stats = await promisify<object, Stats>(webpack)({

@@ -12,7 +12,7 @@ function app(packages?: readonly string[]): App {
 
 const secret = "q7Jx0dPz1mWc5nYt8vBk3rHs6uLe9aGf2oXi4";
 
-/** One verification, and the name of an error, printed on one line. */
+/** A program that prints the result of one verification and the name of an error on one line. */
 const verification = (imports: string, store: string) => `
 import { createVerifier, VerifierError } from "phoneproof";
 ${imports}
@@ -56,7 +56,7 @@ describe("a bundled server", () => {
     expect(await made.run(join(made.folder, "bundle.mjs")).catch(({ stdout, stderr }) => stdout + stderr)).toBe("valid true VerifierError invalid_line\n");
   });
 
-  it("has no expression as the name of a module, which webpack cannot follow (docs/stores.md#sqlite)", async () => {
+  it("imports modules by literal names only, which webpack can follow (docs/stores.md#sqlite)", async () => {
     const made = app(["libsql"]);
     const entry = made.write("server.js", 'import { sqliteStore } from "phoneproof/sqlite"; console.log(sqliteStore);');
     expect((await webpackBundle(made.folder, entry, "bundle.mjs")).warnings).toEqual([]);
@@ -71,7 +71,7 @@ describe("a TypeScript app that emits declarations", () => {
     ["fastifyPlugin", "phoneproof/fastify"],
     ["nextHandlers", "phoneproof/next"],
   ] as const;
-  it.each(mounts)("may export what %s returns without naming its type (docs/frameworks.md)", (name, path) => {
+  it.each(mounts)("can export the result of %s without naming its type (docs/frameworks.md)", (name, path) => {
     const made = app();
     const file = made.write("handler.ts", `import { ${name} } from "${path}";\nexport const handler = ${name}([]);\n`);
     const program = ts.createProgram([file], {
@@ -92,7 +92,7 @@ describe("a TypeScript app that emits declarations", () => {
 });
 
 describe("the built files", () => {
-  it("are the same in every folder: no path of the machine that built them (docs/install.md#today-from-a-clone-or-a-packed-file)", () => {
+  it("contain no path of the machine that built them (docs/install.md#today-from-a-clone-or-a-packed-file)", () => {
     const absolute = /raw-text:\/|["'\s:](?:\/[\w.-]+)+\/(?:src|adapters|clients)\/[\w./-]+\.(?:ts|js|css|html)/;
     expect(
       builtFiles()

@@ -6,7 +6,7 @@ import { type FixedClock, fixedClock } from "../../src/testing/index.js";
 import { start as noon } from "../support/verifier.js";
 import { hook, numberAt, type RiggedStore, rigged, type Sender, type Service, sender, service } from "./kit.js";
 
-/** One of several processes on one store, with its own way to the store. */
+/** One of several processes on one store, each with its own access to it. */
 export interface Process extends Omit<Service, "check"> {
   readonly store: RiggedStore;
   start(fields?: Partial<StartRequest>, call?: VerificationOptions): Promise<StartResult>;
@@ -17,7 +17,7 @@ export interface Process extends Omit<Service, "check"> {
 
 type Options = NonNullable<Parameters<typeof service>[0]>;
 
-/** `own`: what differs between the processes. */
+/** `own`: the options that differ between the processes. */
 export function processes(count: number, inner: Store, options: Options = {}, own: (i: number) => Options = () => ({})): Process[] {
   const shared = {
     clock: fixedClock(noon),
@@ -46,7 +46,7 @@ export function processes(count: number, inner: Store, options: Options = {}, ow
 /** A clock that is `ms` milliseconds ahead of another. */
 export const ahead = (clock: FixedClock, ms: number): Clock => ({ now: () => clock.now() + ms, after: (wait, run) => clock.after(wait, run) });
 
-/** The clock of a process that can stand still: its timers do not run meanwhile, and run when it goes on. */
+/** The clock of a process that can be suspended: timers that come due in the meantime run when it resumes. */
 export function pausable(clock: FixedClock): Clock & { pause(): void; resume(): void } {
   let waiting: (() => void)[] | undefined;
   return {
@@ -73,7 +73,7 @@ export function pausable(clock: FixedClock): Clock & { pause(): void; resume(): 
   };
 }
 
-/** The same numbers for the same seed (mulberry32). */
+/** Pseudo-random numbers, the same for the same seed (mulberry32). */
 export function chance(seed: number): { next(): number; below(n: number): number; one<T>(of: readonly T[]): T } {
   let state = seed;
   const next = () => {
@@ -86,10 +86,10 @@ export function chance(seed: number): { next(): number; below(n: number): number
   return { next, below, one: (of) => of[below(of.length)] as never };
 }
 
-/** Which call of the test a message was sent by. */
+/** The call of the test that sends a message. */
 export const caller = new AsyncLocalStorage<Call>();
 
-/** A call, when it began and ended (in steps of the test, and by the clock), and how. */
+/** A call: when it began and ended (in steps of the test, and by the clock), and its result. */
 export interface Call {
   readonly kind: "start" | "check" | "cancel";
   readonly code?: string;
@@ -108,7 +108,7 @@ export interface Sent {
   outcome?: string;
 }
 
-/** What happened, in one order. */
+/** All calls and messages, in one order. */
 export class Story {
   readonly calls: Call[] = [];
   readonly sent: Sent[] = [];
@@ -139,7 +139,7 @@ export class Story {
     return call;
   }
 
-  /** Where the contract is broken. `late`: milliseconds after a decision within which its message may go out. */
+  /** Violations of the contract. `late`: how many milliseconds after a decision its message may go out. */
   faults({ late = 2_000, life = 600_000 } = {}): string[] {
     const found: string[] = [];
     const { calls, sent } = this;
@@ -155,7 +155,7 @@ export class Story {
       if (call.kind !== "start") continue;
       const its = sent.filter(({ by }) => by === call);
       if (call.result?.status === "pending") {
-        // One that every route rejected is no message: what ended meanwhile makes room for the next.
+        // A message that every route rejected does not count: the start may then begin the next verification.
         const out = its.filter((one) => one.outcome !== "rejected" || one === its.at(-1));
         if (out.length !== 1)
           found.push(`a pending start sent ${out.map(({ message, outcome }) => `${message.authentication_uuid}:${message.attempt} ${outcome}`)}`);
@@ -181,7 +181,7 @@ export class Story {
       const its = sent.filter(({ message, outcome }) => message.authentication_uuid === id && outcome !== "rejected");
       const typed = its.filter(({ message }) => message.code === call.code);
       if (typed.length === 0) found.push(`a code that was not sent in ${id} is valid`);
-      // A message of a twin may go out before its write is superseded; so two that were there when the call began.
+      // A concurrent message may go out before its write is superseded: two newer ones must precede the call.
       const newer = its.filter(({ order, at }) => order > Math.max(...typed.map((one) => one.order)) && order < call.began && at < call.beganAt - late);
       if (newer.length > 1) found.push(`a code with ${newer.length} newer ones is valid`);
       if (valid.some((other) => other !== call && idOf(other) === id)) found.push("two are valid");

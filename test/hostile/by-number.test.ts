@@ -14,7 +14,7 @@ import { day, hour, minute, roomy } from "./one-commit-kit.js";
 type Set = readonly [Process, Process, Process];
 const three = (...given: Parameters<typeof processes> extends [number, ...infer Rest] ? Rest : never) => processes(3, ...given) as unknown as Set;
 const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
-/** All that a plain store holds. */
+/** Everything that a plain store holds. */
 const held = ({ records, windows, sums, values, counters }: PlainStore): string =>
   JSON.stringify([
     [...records],
@@ -24,12 +24,12 @@ const held = ({ records, windows, sums, values, counters }: PlainStore): string 
     [...counters],
   ]);
 
-describe("any order of calls, races and faults over three processes", () => {
+describe("random calls, races and store errors over three processes", () => {
   it.each([
     ["one step", () => new PlainStore()],
     ["memory", () => memoryStore({ name: randomUUID() })],
     ["two steps", () => new TwoStepStore()],
-  ])("breaks no rule, on a store of %s (docs/contract.md#start)", async (_, open) => {
+  ])("break no rule, on the store: %s (docs/contract.md#start)", async (_, open) => {
     for (let seed = 1; seed <= 5; seed++) {
       const dice = chance(seed * 7919);
       const clock = fixedClock(noon);
@@ -58,7 +58,7 @@ describe("any order of calls, races and faults over three processes", () => {
       }
       expect(story.faults({ late: 2_000 + 2 * skew, life: 600_000 + 2 * skew }), `seed ${seed}`).toEqual([]);
       expect(story.sent.length, `seed ${seed}`).toBeGreaterThan(5);
-      // And it is not locked for good.
+      // The number is not locked permanently.
       for (const { store } of set) {
         store.fate = () => "done";
         await store.release();
@@ -73,8 +73,8 @@ describe("any order of calls, races and faults over three processes", () => {
   });
 });
 
-describe("calls one after the other, in two processes", () => {
-  it("are answered as the contract says, to the letter (docs/contract.md#start)", async () => {
+describe("sequential calls in two processes", () => {
+  it("return exactly what the contract says (docs/contract.md#start)", async () => {
     for (let seed = 1; seed <= 60; seed++) {
       const dice = chance(seed * 104_729);
       const clock = fixedClock(noon);
@@ -111,7 +111,7 @@ describe("calls one after the other, in two processes", () => {
             expect(answer.attempt).toBe(slot?.sends.length);
           } else {
             expect(answer.attempt).toBe(0);
-            // A start that is refused leaves nothing open where nothing was.
+            // A rejected start opens no verification.
             if (!isOpen) slot = alive ? slot : undefined;
           }
           expect(out.messages.length).toBe(sends.length);
@@ -156,8 +156,8 @@ describe("calls one after the other, in two processes", () => {
   });
 });
 
-describe("a process whose copy is of an earlier verification (docs/contract.md#check-by-number)", () => {
-  it("which another process has used up: the code of the next one is judged, whoever did what", async () => {
+describe("a process that holds a copy of an earlier verification (docs/contract.md#check-by-number)", () => {
+  it("evaluates codes of the next verification once the checks of the earlier one are used up, in either process", async () => {
     for (let bits = 0; bits < 16; bits++) await usedUp(bits);
   });
   async function usedUp(bits: number): Promise<void> {
@@ -172,7 +172,7 @@ describe("a process whose copy is of an earlier verification (docs/contract.md#c
     expect(await by(3).check(by(3).sender.codeOf(next.authentication_uuid))).toMatchObject({ status: "valid" });
   }
 
-  it("which every route rejected, after this process saw it under way", async () => {
+  it("accepts the code of the next verification after every route rejected the earlier one", async () => {
     const [one, two] = three(new PlainStore());
     let looked = "";
     two.sender.answer = async () => {
@@ -187,7 +187,7 @@ describe("a process whose copy is of an earlier verification (docs/contract.md#c
     expect(await one.check(two.sender.codeOf(next.authentication_uuid))).toMatchObject({ status: "valid", authentication_uuid: next.authentication_uuid });
   });
 
-  it.each(["canceled", "verified", "expired"])("which was %s: start, check, cancel and get go to the one after it", async (end) => {
+  it.each(["canceled", "verified", "expired"])("after the earlier one was %s, applies start, check, cancel and get to the next verification", async (end) => {
     for (const last of ["start", "check", "cancel", "get", "old code"]) {
       const [one, two] = three(new PlainStore());
       const first = await one.start();
@@ -212,10 +212,10 @@ describe("a process whose copy is of an earlier verification (docs/contract.md#c
   });
 });
 
-describe("a process that stood still for minutes (docs/contract.md#late-hand-over)", () => {
+describe("a process that was suspended for minutes (docs/contract.md#late-hand-over)", () => {
   for (const fate of ["held", "late"] as const) {
     for (const first of ["timers first", "answers first"]) {
-      it(`a start in the open one, whose commit was ${fate}, while others canceled it and began anew: nothing is sent in the old one (${first})`, async () => {
+      it(`sends nothing for a second start whose commit was ${fate}, if another process canceled and started again (${first})`, async () => {
         const clock = fixedClock(noon);
         const still = pausable(clock);
         const [one, two] = three(new PlainStore(), { clock }, (i) => (i === 0 ? { clock: still as never } : {}));
@@ -229,7 +229,7 @@ describe("a process that stood still for minutes (docs/contract.md#late-hand-ove
         still.pause();
         await pass(clock, 5 * minute, minute);
         expect(await two.cancel()).toMatchObject({ status: "canceled", authentication_uuid: begun.authentication_uuid });
-        // What landed counts as a message that may have been sent, until it is taken back.
+        // A commit that landed counts as a message that may have been sent, until it is undone.
         const next = await two.start();
         expect(next).toMatchObject({ status: "pending", attempt: 1 });
         if (first === "timers first") still.resume();
@@ -242,7 +242,7 @@ describe("a process that stood still for minutes (docs/contract.md#late-hand-ove
         expect(sent).toEqual([`${begun.authentication_uuid}:1`, `${next.authentication_uuid}:1`]);
         expect(["denied", "unavailable"]).toContain(await call);
         expect(await two.check(one.sender.codeOf(next.authentication_uuid))).toMatchObject({ status: "valid" });
-        // Neither does it cost a message: five in ten minutes, of which two went out.
+        // Nor does it cost a message: of five in ten minutes, two went out.
         clock.advance(1);
         const more: string[] = [];
         for (let i = 0; i < 4; i++) {
@@ -252,7 +252,7 @@ describe("a process that stood still for minutes (docs/contract.md#late-hand-ove
         expect(more).toEqual(["pending", "pending", "pending", "rate_limited"]);
       });
 
-      it(`a start that begins, whose commit was ${fate}, while others began, verified and began again (${first})`, async () => {
+      it(`sends nothing for a first start whose commit was ${fate}, if another process started and verified others (${first})`, async () => {
         const clock = fixedClock(noon);
         const still = pausable(clock);
         const [one, two] = three(new PlainStore(), { clock }, (i) => (i === 0 ? { clock: still as never } : {}));
@@ -281,7 +281,7 @@ describe("a process that stood still for minutes (docs/contract.md#late-hand-ove
         expect(await one.check(two.sender.codeOf(ids[2] as string))).toMatchObject({ status: "valid", authentication_uuid: ids[2] });
       });
 
-      it(`a check and a cancel whose commit was ${fate} touch only the one that they saw (${first})`, async () => {
+      it(`applies a check and a cancel whose commit was ${fate} only to the verification that they read (${first})`, async () => {
         for (const last of ["check", "cancel"]) {
           const clock = fixedClock(noon);
           const still = pausable(clock);
@@ -310,7 +310,7 @@ describe("a process that stood still for minutes (docs/contract.md#late-hand-ove
     }
   }
 
-  it("a process that died between its commit and its message: cool-down, then the next message; its event is `unknown`", async () => {
+  it("after a process died between commit and message, the event is `unknown` and the next start waits for the cool-down", async () => {
     for (const at of ["begin", "again"]) {
       const clock = fixedClock(noon);
       const dead = pausable(clock);
@@ -342,7 +342,7 @@ describe("a process that stood still for minutes (docs/contract.md#late-hand-ove
   });
 });
 
-it("clocks 5 s apart, around the end and the cool-down: one is open, and its codes alone are right (docs/contract.md#every-window)", async () => {
+it("with clocks 5 s apart, around expiry and cool-down, one verification is open and only its codes are valid (docs/contract.md#every-window)", async () => {
   for (const [a, b] of [
     [2_500, -2_500],
     [-2_500, 2_500],
@@ -376,7 +376,7 @@ describe("scopes and customers (docs/contract.md#slot)", () => {
     processes(2, new PlainStore(), { customers: customers.map((customer_uuid) => ({ customer_uuid, keys: [keyOf(customer_uuid)] })), policy } as never);
   const phone_number = numberAt(1);
 
-  it("20 scopes of 3 customers with one number are 60 verifications, and no code is right in another", async () => {
+  it("20 scopes of 3 customers with one number are 60 verifications, and no code is valid in another", async () => {
     const [one, two] = open(roomy) as [Process, Process];
     const all = customers.flatMap((customer_uuid) => times(20, (i) => ({ customer_uuid, scope: `scope-${i}` })));
     const codes = new Map<string, string>();
@@ -400,14 +400,14 @@ describe("scopes and customers (docs/contract.md#slot)", () => {
       expect(await check(codes.get(`${customer_uuid} ${scope}`) as string, scope)).toEqual({ status: "not_found" });
     }
     for (const customer_uuid of customers) expect(await one.verifier.history({ customer_uuid, phone_number })).toHaveLength(20);
-    // And nobody's ids open another customer's.
+    // An id of one customer finds nothing for another.
     const stolen = { customer_uuid: customers[1] as string, authentication_uuid: ids[0] as string };
     expect(await two.verifier.verifications.get(stolen)).toBeUndefined();
     expect(await two.verifier.verifications.cancel(stolen)).toBeUndefined();
     expect(await two.verifier.verifications.check({ ...stolen, check_code: "123456" })).toEqual({ status: "not_found" });
   });
 
-  it("share the caps and the guesses of the number: five messages in ten minutes, fifty wrong codes a day", async () => {
+  it("scopes share the number's caps and guesses: five messages in ten minutes, fifty wrong codes a day", async () => {
     const [one, two] = open() as [Process, Process];
     const customer_uuid = customers[0] as string;
     const set = [one, two];
@@ -432,8 +432,8 @@ describe("scopes and customers (docs/contract.md#slot)", () => {
   });
 });
 
-describe("callbacks of the verifications of one day (docs/contract.md#slot)", () => {
-  /** Eight verifications, each ended in its own way, with receipts that come after the next one began. */
+describe("callbacks of one day's verifications (docs/contract.md#slot)", () => {
+  /** Eight verifications that end in four ways, with receipts that arrive after the next one began. */
   async function busyDay(set: Set, form?: "prelude-v2"): Promise<{ ids: string[]; expected: Map<string, string[]> }> {
     const [one] = set;
     const ids: string[] = [];
@@ -465,7 +465,7 @@ describe("callbacks of the verifications of one day (docs/contract.md#slot)", ()
     return { ids, expected };
   }
 
-  it("a receiver that was away all day is told each event once it is back, of the right verification, in order", async () => {
+  it("a receiver that was down all day gets every event when it is back, in order and for the right verification", async () => {
     const hooked = hook();
     const set = three(new PlainStore(), { receipts, callbacks: { sender: hooked } });
     hooked.answer = async () => ({ status: 500 });
@@ -488,13 +488,13 @@ describe("callbacks of the verifications of one day (docs/contract.md#slot)", ()
       ).toEqual([1, 2]);
     }
     expect(new Set(hooked.posted.map(({ event }) => event.data.authentication_uuid))).toEqual(new Set(ids));
-    // The webhook's id names one event for good.
+    // A webhook id always belongs to the same event.
     const named = new Map(hooked.posted.map(({ id, body }) => [id, body]));
     for (const { id, body } of hooked.posted) expect(body).toBe(named.get(id));
     expect(named.size).toBe(16);
   });
 
-  it("events outlive lost answers of the commit that begins the next one", async () => {
+  it("events survive a failed or lost commit of the start that begins the next verification", async () => {
     for (const fate of ["refused", "lost", "deaf", "held"] as const) {
       for (let nth = 0; nth < 3; nth++) {
         const hooked: Hook = hook();
@@ -527,7 +527,7 @@ describe("callbacks of the verifications of one day (docs/contract.md#slot)", ()
     }
   });
 
-  it("history and explain know each of them, erase leaves nothing that tells the number or an id, and nothing is posted any more", async () => {
+  it("history and explain find each; after erase, nothing stored reveals the number or an id, and nothing is posted", async () => {
     const hooked = hook();
     const store = new PlainStore();
     const set = three(store, { receipts, callbacks: { sender: hooked } });
@@ -561,7 +561,7 @@ describe("callbacks of the verifications of one day (docs/contract.md#slot)", ()
     expect(await two.start()).toMatchObject({ status: "pending", attempt: 1 });
   });
 
-  it("erase while one is open, in a process that did not see it: start, check and cancel of the other find nothing of the old one", async () => {
+  it("after another process erased an open verification, check, cancel and start find nothing of it", async () => {
     const [one, two] = three(new PlainStore());
     const first = await one.start();
     await two.verifier.erase({ customer_uuid: one.customer, phone_number: numberAt(1) });
@@ -574,7 +574,7 @@ describe("callbacks of the verifications of one day (docs/contract.md#slot)", ()
 });
 
 describe("guesses and messages of an attacker (docs/contract.md#guesses-claimed)", () => {
-  it("over start, cancel, scopes and lengths of codes: ten messages and fifty wrong codes a day, and no right one after them", async () => {
+  it("starts, cancels, scopes and code lengths allow ten messages and up to fifty wrong codes a day", async () => {
     const set = three(new PlainStore());
     const [one] = set;
     const open = { sent: 0, wrong: 0, valid: 0 };
@@ -596,7 +596,7 @@ describe("guesses and messages of an attacker (docs/contract.md#guesses-claimed)
     expect(open.wrong).toBeGreaterThanOrEqual(45);
   });
 
-  it("unlock gives the number's caps and guesses back once a day; verifications stay as they were", async () => {
+  it("unlock resets the number's caps and guesses once a day, and leaves verifications unchanged", async () => {
     const [one, two] = three(new PlainStore());
     const named = { customer_uuid: one.customer, phone_number: numberAt(1) };
     for (let i = 0; i < 5; i++) {
@@ -614,8 +614,8 @@ describe("guesses and messages of an attacker (docs/contract.md#guesses-claimed)
   });
 });
 
-describe("secrets rotated in the middle (docs/contract.md#secret-rotation)", () => {
-  it("in whatever order, with one secret before: the open verification is found, racers begin one", async () => {
+describe("secrets rotated during a verification (docs/contract.md#secret-rotation)", () => {
+  it("with both secrets in either order, the open verification is found, and concurrent starts begin one", async () => {
     const old = "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6";
     const pepper = "a-pepper-of-more-than-thirty-two-characters";
     for (const fresh of ["zk3PmW8xQv5LrT1nBy7CjFh2GdS9aEu4", "Ak3PmW8xQv5LrT1nBy7CjFh2GdS9aEu4"]) {
@@ -638,11 +638,11 @@ describe("secrets rotated in the middle (docs/contract.md#secret-rotation)", () 
   });
 });
 
-describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
+describe("marked repeats (docs/contract.md#repeated-starts)", () => {
   const marked = (request: string) => ({ repeat: { request, isRepeat: true } });
   const first = (request: string) => ({ repeat: { request, isRepeat: false } });
 
-  it("of another request, after 130 s, or with other codes are calls of their own", async () => {
+  it("of another request, after 130 s or with other codes count as new calls", async () => {
     const set = three(new PlainStore());
     const [one, two] = set;
     expect(await one.start({}, first("a"))).toMatchObject({ status: "pending", attempt: 1 });
@@ -654,13 +654,13 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
     expect(await two.start({}, marked("a"))).toMatchObject({ status: "pending", attempt: 2 });
     expect(one.sender.messages).toHaveLength(2);
 
-    // The mark is no way around the budget: each code that differs counts once.
+    // The mark does not bypass the budget: each different code counts once.
     const answers: string[] = [];
     for (let i = 0; i < 12; i++) answers.push((await (set[i % 3] as Process).check(`10000${i}`, marked(`10000${i}`))).status);
     expect(tallied(answers)).toEqual({ invalid: 5, rate_limited: 7 });
   });
 
-  it("a wrong code counts once for its repeats in every process, and the right one is `valid` again only under its mark", async () => {
+  it("a wrong code counts once with its repeats in any process, and the right code is `valid` again only if marked", async () => {
     const set = three(new PlainStore());
     const [one] = set;
     const { authentication_uuid: id } = await one.start();
@@ -675,7 +675,7 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
     for (let i = 0; i < 9; i++) expect((await (set[i % 3] as Process).check(one.sender.codeOf(id), marked("other"))).status).toBe("not_found");
   });
 
-  it("once a newer verification has begun: every process finds the result, and no guess of the newer one is used up; marked, for 130 s", async () => {
+  it("every process finds the result after a newer verification began, without using up its guesses; marked, for 130 s", async () => {
     for (const [unmarked, call] of [[first("c"), marked("c")] as const, [{ idempotencyKey: "c" }, { idempotencyKey: "c" }] as const]) {
       const set = three(new PlainStore());
       const [one, two] = set;
@@ -698,7 +698,7 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
     }
   });
 
-  it("other codes under the key of the verification before count in the newer one, and end with it (docs/contract.md#idempotency)", async () => {
+  it("other codes under the key of the previous check count in the newer verification, until the key no longer returns `valid` (docs/contract.md#idempotency)", async () => {
     const [one, two] = three(new PlainStore());
     const { authentication_uuid: id } = await one.start();
     const code = one.sender.codeOf(id);
@@ -709,7 +709,7 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
     for (const each of [one, two]) expect(await each.check(code, { idempotencyKey: "k" })).not.toMatchObject({ status: "valid" });
   });
 
-  it("the number stays encrypted for a repeat by id or under a key, and is masked if marked repeats name it (docs/contract.md#sealed-number)", async () => {
+  it("a verified number stays encrypted for repeats under a key or marked by id, and is masked otherwise (docs/contract.md#sealed-number)", async () => {
     const stored = async (check: (one: Process, id: string, code: string) => Promise<{ status: string }>) => {
       const store = new PlainStore();
       const [one] = three(store);
@@ -725,7 +725,7 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
     expect(await stored((one, ...of) => one.verifier.check(byId(one, ...of)))).toEqual(["masked"]);
   });
 
-  it("bring nothing back that was canceled", async () => {
+  it("do not reopen a canceled verification", async () => {
     const set = three(new PlainStore());
     const [one, two] = set;
     const { authentication_uuid: id } = await one.start({}, first("a"));
@@ -738,7 +738,7 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
     }
   });
 
-  it("racing repeats under one key or mark: one message, one count", async () => {
+  it("concurrent repeats under one key or mark send one message and count once", async () => {
     for (const call of [{ idempotencyKey: "k" }, marked("a")]) {
       const set = three(new PlainStore());
       const [one] = set;
@@ -754,8 +754,8 @@ describe("repeats that are marked (docs/contract.md#repeated-starts)", () => {
   });
 });
 
-describe("what is asked (docs/contract.md#code-length)", () => {
-  it("lengths: 6 to 10 are sent and right, shorter ones are refused with the calculation, nonsense is `bad_request`; nothing reaches the store", async () => {
+describe("requested lengths and locales (docs/contract.md#code-length)", () => {
+  it("lengths 6 to 10 work; shorter ones are rejected with the calculation, invalid ones with `bad_request`, before any store call", async () => {
     for (const code_length of [6, 7, 8, 9, 10]) {
       const [one, two] = three(new PlainStore());
       const { authentication_uuid: id } = await one.start({ code_length });
@@ -773,7 +773,7 @@ describe("what is asked (docs/contract.md#code-length)", () => {
     expect(one.store.calls).toEqual([]);
   });
 
-  it("a shorter one where the budget allows it; and a longer one in the next message (docs/contract.md#guess-budget)", async () => {
+  it("a shorter length is accepted if the guess budget allows it (docs/contract.md#guess-budget)", async () => {
     const policy = {
       checks: 1,
       limits: {
@@ -788,7 +788,7 @@ describe("what is asked (docs/contract.md#code-length)", () => {
     expect(one.sender.messages[0]?.code).toMatch(/^\d{4}$/);
   });
 
-  it("locales: names of Object.prototype, garbage and unknown languages never reach the text or the store", async () => {
+  it("unknown locales get a configured text; malformed locales and other fields are `bad_request`, before any store call", async () => {
     const text = { default: "Your code is {code}", fr: "Votre code est {code}" };
     for (const locale of ["toString", "valueOf", "xx", "zz-ZZ", "en_US", "FR-fr", "pt-BR-x-y"]) {
       const [one] = three(new PlainStore(), { message: { text } } as never);
@@ -832,8 +832,8 @@ describe("what is asked (docs/contract.md#code-length)", () => {
   });
 });
 
-describe("refusals and floods (docs/contract.md#refusal-consumes-nothing)", () => {
-  it("what is refused changes nothing in the store", async () => {
+describe("rejections and floods (docs/contract.md#refusal-consumes-nothing)", () => {
+  it("calls that are rejected or find nothing change nothing in the store", async () => {
     const store = new PlainStore();
     const [one, two] = three(store);
     const same = async (what: string, call: () => Promise<unknown>) => {
@@ -860,7 +860,7 @@ describe("refusals and floods (docs/contract.md#refusal-consumes-nothing)", () =
     expect(one.sender.messages).toHaveLength(1);
   });
 
-  it("3,000 starts beyond the caps, over 300 scopes, keep twenty records an hour", async () => {
+  it("3,000 starts beyond the caps, over 300 scopes, add at most twenty records an hour", async () => {
     const store = new PlainStore();
     const set = three(store);
     const [one] = set;
@@ -880,7 +880,7 @@ describe("refusals and floods (docs/contract.md#refusal-consumes-nothing)", () =
   });
 
   it.each(["rejected", "throws", "hangs", "nonsense"])(
-    "600 starts at once with a carrier that fails (%s): five messages at most, every call is answered",
+    "600 concurrent starts with a carrier that fails (%s) send at most five messages, and every call returns",
     async (how) => {
       const set = three(new PlainStore());
       const [one] = set;
@@ -903,7 +903,7 @@ describe("refusals and floods (docs/contract.md#refusal-consumes-nothing)", () =
   );
 });
 
-describe.runIf(redisIsInstalled("verification by number on Redis"))("three processes on one Redis, each on a connection of its own", () => {
+describe.runIf(redisIsInstalled("verification by number on Redis"))("three processes on one Redis, each on its own connection", () => {
   let server: RedisServer;
   const clients: Redis[] = [];
   beforeAll(async () => {
@@ -930,7 +930,7 @@ describe.runIf(redisIsInstalled("verification by number on Redis"))("three proce
     }) as unknown as Set;
   };
 
-  it("rounds of starts, cancels and codes at once: one message and one success or cancellation each", async () => {
+  it("each round of concurrent starts, cancels and checks has one message and one success or cancellation", async () => {
     const set = fleet();
     const [one] = set;
     const by = (i: number) => set[i % 3] as Process;
@@ -952,7 +952,7 @@ describe.runIf(redisIsInstalled("verification by number on Redis"))("three proce
     }
   });
 
-  it("lost answers of any step leave no second message, success or charge", async () => {
+  it("a lost or refused commit at any step causes no second message, success or charge", async () => {
     for (const fate of ["lost", "refused"] as const) {
       const set = fleet();
       const [one, two] = set;

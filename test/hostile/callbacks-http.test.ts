@@ -6,10 +6,10 @@ import { type Receiver, receiver } from "../support/receiver.js";
 import { logger, secret } from "../support/verifier.js";
 import { answersAfter, eventually, keyOf, neverAnswers, noSpamRules, numberAt, postReceipt, receipts, rigged, type Sender, sender, wide } from "./kit.js";
 
-/** What a test opened. */
+/** Closes what a test opened. */
 const open: (() => Promise<unknown>)[] = [];
 afterEach(async () => {
-  // All at once, verifiers first: what they wait for ends with the receivers.
+  // Concurrently, verifiers first: the posts that they wait for end when the receivers close.
   await Promise.all(
     open
       .splice(0)
@@ -40,7 +40,7 @@ interface Process {
   create(customer: string, url: string): Promise<string>;
 }
 
-/** A verifier as one process of two customers' service, by the system's clock, that really posts. */
+/** One process of a service with two customers, on the system clock, that posts real callbacks. */
 function aProcess(origins: readonly Receiver[], options: Partial<VerifierOptions> = {}): Process {
   const out = sender();
   const log = logger();
@@ -74,13 +74,13 @@ function aProcess(origins: readonly Receiver[], options: Partial<VerifierOptions
 
 const eventOf = (body: string) => (JSON.parse(body) as DeliveryStatusEvent).data;
 
-describe("one customer's callbacks and another's", () => {
+describe("callbacks of different customers and hosts", () => {
   it.each([
     ["D3a: 1,500 events on 40 hosts", 1_500, 40],
     ["D3b: 2,500 events on one host", 2_500, 1],
     ["200 events on 50 hosts", 200, 50],
     ["800 events on 200 hosts", 800, 200],
-  ])("%s that never answer hold up another's one event for no two seconds", async (_, events, hosts) => {
+  ])("%s that never respond delay another customer's event by less than two seconds", async (_, events, hosts) => {
     const dead = await receivers(hosts, neverAnswers);
     const [well] = (await receivers(1)) as [Receiver];
     const one = aProcess([...dead, well]);
@@ -91,7 +91,7 @@ describe("one customer's callbacks and another's", () => {
     expect(well.received).toHaveLength(1);
   });
 
-  it("D3a: a backlog of 1,500 on dead hosts, due when a process starts, does not hold up what else is due", async () => {
+  it("a backlog of 1,500 for dead hosts, due when a process starts, does not delay another customer's event", async () => {
     const dead = await receivers(40, neverAnswers);
     const [well] = (await receivers(1)) as [Receiver];
     const store = new PlainStore();
@@ -102,7 +102,7 @@ describe("one customer's callbacks and another's", () => {
     expect(await eventually("the other's event", () => well.received.length > 0)).toBeLessThan(4_000);
   });
 
-  it("D3a: a backlog of 4,000 on one dead host, due when a process starts, holds up what else is due for no two looks", async () => {
+  it("a backlog of 4,000 for one dead host, due when a process starts, delays another customer's event by up to two polls", async () => {
     const [dead] = (await receivers(1, neverAnswers)) as [Receiver];
     const [well] = (await receivers(1)) as [Receiver];
     const store = new PlainStore();
@@ -113,7 +113,7 @@ describe("one customer's callbacks and another's", () => {
     expect(await eventually("the other's event", () => well.received.length > 0)).toBeLessThan(11_000);
   });
 
-  it("D3b: of one customer's hosts the dead one does not hold up the one that is well", async () => {
+  it("a dead host of a customer does not delay events for the same customer's healthy host", async () => {
     const [dead] = (await receivers(1, neverAnswers)) as [Receiver];
     const [well] = (await receivers(1)) as [Receiver];
     const one = aProcess([dead, well]);
@@ -122,7 +122,7 @@ describe("one customer's callbacks and another's", () => {
     await eventually("50 events", () => well.received.length >= 50);
   });
 
-  it("D3a: slow hosts of one customer leave another's 200 events their pace", async () => {
+  it("slow hosts of one customer do not slow down another customer's 200 events", async () => {
     const slow = await receivers(40, answersAfter(3_000));
     const [well] = (await receivers(1, answersAfter(20))) as [Receiver];
     const one = aProcess([...slow, well]);
@@ -130,11 +130,11 @@ describe("one customer's callbacks and another's", () => {
     const started = performance.now();
     await Promise.all(Array.from({ length: 200 }, () => one.create(alice, `${well.origin}/hook`)));
     await eventually("200 events", () => well.received.length >= 200);
-    // 16 at a time of 20 ms each would be 250 ms; behind the others it would be three minutes.
+    // 16 at a time, 20 ms each, would take 250 ms; queued behind the others, three minutes.
     expect(performance.now() - started).toBeLessThan(30_000);
   });
 
-  it("two customers who call one host share it: 1,000 of the one do not hold up the other's event until they are through", async () => {
+  it("two customers with the same host share it: 1,000 events of one do not all go before the other's", async () => {
     const [shared] = (await receivers(1, answersAfter(100))) as [Receiver];
     const one = aProcess([shared]);
     await Promise.all(Array.from({ length: 1_000 }, () => one.create(mallory, `${shared.origin}/m`)));
@@ -145,7 +145,7 @@ describe("one customer's callbacks and another's", () => {
 });
 
 describe("one host", () => {
-  it("400 creates that call one host of 100 ms are told 16 at a time, over kept connections", async () => {
+  it("400 events for a host that takes 100 ms are posted 16 at a time, over reused connections", async () => {
     const [host] = (await receivers(1, answersAfter(100))) as [Receiver];
     const one = aProcess([host]);
     const started = performance.now();
@@ -157,7 +157,7 @@ describe("one host", () => {
     expect(new Set(host.received.map(({ headers }) => headers["webhook-id"])).size).toBe(400);
   });
 
-  it("1,000 creates at once are told without a gap of two seconds", async () => {
+  it("events of 1,000 concurrent creates are posted without a gap of two seconds", async () => {
     const [host] = (await receivers(1, answersAfter(50))) as [Receiver];
     const one = aProcess([host], { callbacks: { concurrency: { total: 32, perHost: 32 } } });
     const at: number[] = [];
@@ -173,7 +173,7 @@ describe("one host", () => {
   });
 
   it.each([{ total: 8, perHost: 4 }, { total: 3, perHost: 3 }, { total: 1, perHost: 1 }, { total: 5 }])(
-    "gets no more posts at a time than callbacks.concurrency says: %o",
+    "gets no more concurrent posts than callbacks.concurrency allows: %o",
     async (concurrency) => {
       let now = 0;
       let most = 0;
@@ -204,7 +204,7 @@ describe("one host", () => {
 });
 
 describe("several processes on one store", () => {
-  it("D3d: 20 workers post each of 300 events once and write no more than one does", async () => {
+  it("20 workers post each of 300 events once, with at most two commits an event", async () => {
     const [host] = (await receivers(1, answersAfter(10))) as [Receiver];
     const store = rigged(new PlainStore());
     const maker = aProcess([host], { store, callbacks: { worker: false } });
@@ -217,12 +217,12 @@ describe("several processes on one store", () => {
     expect((store.count("commit") - before) / 300).toBeLessThanOrEqual(2);
   });
 
-  it("D3d: a worker that dies with its leases in hand: another delivers them when they end, none is lost", async () => {
+  it("when a worker dies with leased records, another delivers all of them after the leases end", async () => {
     const [host] = (await receivers(1)) as [Receiver];
     const inner = new PlainStore();
     const maker = aProcess([host], { store: inner, callbacks: { worker: false } });
     for (let i = 0; i < 50; i++) await maker.create(alice, `${host.origin}/hook`);
-    // Takes what is due and is never heard of again.
+    // Leases everything that is due, then does nothing.
     const taken = await inner.lease(Date.now() + 10_000, 1_000, Date.now() + 2_000);
     expect(taken.length).toBe(50);
     aProcess([host], { store: inner, callbacks: { pollInterval: 0.5 } });
@@ -230,7 +230,7 @@ describe("several processes on one store", () => {
     expect(new Set(host.received.map(({ headers }) => headers["webhook-id"])).size).toBe(50);
   });
 
-  it("D3c: asks the store for no more at a time as the backlog grows", async () => {
+  it("a worker leases at most 512 records at a time, however large the backlog", async () => {
     const [dead] = (await receivers(1, neverAnswers)) as [Receiver];
     const store = rigged(new PlainStore());
     const maker = aProcess([dead], { store, callbacks: { worker: false } });
@@ -243,7 +243,7 @@ describe("several processes on one store", () => {
     expect(limits.every((limit) => limit >= 1)).toBe(true);
   });
 
-  it("one that is closed ends what it has begun, and begins nothing more", async () => {
+  it("a process that is closed finishes its posts in progress and begins no more", async () => {
     const [slow] = (await receivers(1, answersAfter(1_000))) as [Receiver];
     const store = new PlainStore();
     const first = aProcess([slow], { store, callbacks: { concurrency: { perHost: 4 } } });
@@ -259,8 +259,8 @@ describe("several processes on one store", () => {
   });
 });
 
-describe("what is asked for", () => {
-  it("D3g: waitUntil waits for the request's own delivery, and for nobody else's", async () => {
+describe("waitUntil, flush and dead letters", () => {
+  it("waitUntil waits only for the request's own delivery", async () => {
     const [dead] = (await receivers(1, neverAnswers)) as [Receiver];
     const [well] = (await receivers(1, answersAfter(200))) as [Receiver];
     const work: Promise<unknown>[] = [];
@@ -272,7 +272,7 @@ describe("what is asked for", () => {
     const started = performance.now();
     await Promise.all(work.slice(before));
     expect(performance.now() - started).toBeLessThan(9_000);
-    // And what it waited for is done.
+    // The delivery that it waited for is done.
     expect(well.received).toHaveLength(1);
     expect(work.length).toBeGreaterThan(before);
   });
@@ -280,7 +280,7 @@ describe("what is asked for", () => {
   it.each([
     ["no worker", { worker: false }],
     ["a worker", { worker: true, pollInterval: 3600 }],
-  ])("D3h: flush() with %s reports what was posted", async (_, callbacks) => {
+  ])("flush() with %s reports what was posted", async (_, callbacks) => {
     const [well] = (await receivers(1)) as [Receiver];
     const [failing] = (await receivers(1, answersAfter(0, 500))) as [Receiver];
     const [gone] = (await receivers(1, answersAfter(0, 410))) as [Receiver];
@@ -297,7 +297,7 @@ describe("what is asked for", () => {
     expect(await flusher.verifier.flush()).toEqual({ delivered: 0, failed: 0, dead: 0 });
   });
 
-  it("D3h: flush() delivers all of a backlog of 1,500 that are due, on a few hosts", async () => {
+  it("flush() delivers a whole backlog of 1,500 due events to three hosts", async () => {
     const hosts = await receivers(3, answersAfter(2));
     const one = aProcess(hosts, { callbacks: { worker: false } });
     for (let i = 0; i < 1_500; i++) await one.create(alice, `${hosts[i % 3]?.origin}/hook`);
@@ -305,7 +305,7 @@ describe("what is asked for", () => {
     expect(hosts.map(({ received }) => received.length)).toEqual([500, 500, 500]);
   });
 
-  it("D3h: two flushes at once of two processes report together what was posted, once each", async () => {
+  it("concurrent flushes of two processes post each event once, and their reports add up", async () => {
     const [well] = (await receivers(1, answersAfter(5))) as [Receiver];
     const store = new PlainStore();
     const one = aProcess([well], { store, callbacks: { worker: false } });
@@ -316,7 +316,7 @@ describe("what is asked for", () => {
     expect(well.received).toHaveLength(400);
   });
 
-  it("D3f: 100 unreadable records with early wake times stop nothing, and hide no dead letter", async () => {
+  it("300 unreadable records with early wake times neither stop deliveries nor hide a dead letter", async () => {
     const [well] = (await receivers(1)) as [Receiver];
     const [gone] = (await receivers(1, answersAfter(0, 410))) as [Receiver];
     const store = new PlainStore();
@@ -335,7 +335,7 @@ describe("what is asked for", () => {
     expect(worker.log.filter(({ level }) => level !== "info")).not.toEqual([]);
   });
 
-  it("thousands of dead letters are all listed, and each put back once, under its webhook-id", async () => {
+  it("1,500 dead letters are all listed, and each is redelivered once, under its webhook-id", async () => {
     let status = 410;
     const [host] = (await receivers(1, (_request, response) => void response.writeHead(status).end())) as [Receiver];
     const one = aProcess([host], { callbacks: { worker: false } });
@@ -369,7 +369,7 @@ describe("what is asked for", () => {
     expect(await one.verifier.redeliver(letters[0] as (typeof letters)[0])).toBe(false);
   });
 
-  it("the same dead letter put back ten times at once goes once", async () => {
+  it("ten concurrent redeliveries of one dead letter post it once", async () => {
     let status = 410;
     const [host] = (await receivers(1, (_request, response) => void response.writeHead(status).end())) as [Receiver];
     const one = aProcess([host], { callbacks: { worker: false } });
@@ -384,9 +384,9 @@ describe("what is asked for", () => {
   });
 });
 
-describe("Retry-After as receivers write it", () => {
+describe("unusual values of Retry-After", () => {
   it.each(["banana", "", "-5", "1e3", "99999999999999999999", "Wed, 21 Oct 2015 07:28:00 GMT", "Fri, 31 Dec 9999 23:59:59 GMT", "2, 3", "0x10", "3.5"])(
-    "%s: the event is neither lost nor posted in a rush",
+    "%s: the event is neither lost nor posted again at once",
     async (value) => {
       const [host] = (await receivers(1, (_request, response) => void response.writeHead(503, { "retry-after": value }).end())) as [Receiver];
       const store = rigged(new PlainStore());
@@ -397,7 +397,7 @@ describe("Retry-After as receivers write it", () => {
       const written = store.calls
         .flatMap(({ method, args }) => (method === "commit" ? [(args[0] as { record?: { wakeAt?: unknown; keepUntil?: unknown } }).record] : []))
         .at(-1);
-      // "never shortens the three days", and is waited for no longer than what is kept.
+      // "never shortens the three days", and the next attempt comes before the record ends.
       expect(Number.isInteger(written?.wakeAt)).toBe(true);
       expect(written?.wakeAt as number).toBeGreaterThan(Date.now() + 2_000);
       expect(written?.wakeAt as number).toBeLessThan(written?.keepUntil as number);
@@ -405,8 +405,8 @@ describe("Retry-After as receivers write it", () => {
   );
 });
 
-describe("events over a real wire", () => {
-  it("of one send come in their order with rising sequence, whichever posts fail and however receipts hurry", async () => {
+describe("events over real HTTP", () => {
+  it("of one send arrive in order with rising sequence, even if posts fail and receipts come early", async () => {
     const seen = new Map<string, { sequence: number; status: string; attempt: number }[]>();
     const failed = new Set<string>();
     const [host] = (await receivers(1, (request, response) => {
@@ -418,7 +418,7 @@ describe("events over a real wire", () => {
     })) as [Receiver];
     const one = aProcess([host], { receipts, callbacks: { pollInterval: 0.5 } });
     one.sender.answer = async (message) => {
-      // The carrier's receipt is quicker than its answer.
+      // The carrier's receipt arrives before its response.
       await postReceipt(one.verifier, message, "in_transit");
       return { outcome: "accepted" };
     };
@@ -426,7 +426,7 @@ describe("events over a real wire", () => {
     for (const status of ["delivered", "in_transit"] as const) {
       expect(new Set(await Promise.all(one.sender.messages.map((message) => postReceipt(one.verifier, message, status))))).toEqual(new Set([200]));
     }
-    // The first rung is 5 s.
+    // The first delay is 5 s.
     await eventually("all are told `delivered`", () => ids.every((id) => seen.get(id)?.some(({ status }) => status === "delivered")));
     const rank = ["submitted", "in_transit", "delivered"];
     for (const id of ids) {

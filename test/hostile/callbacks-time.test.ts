@@ -11,7 +11,7 @@ const hours = 3_600_000;
 const ladder = [5_000, 5 * minutes, 30 * minutes, 2 * hours, 5 * hours, 10 * hours, 14 * hours, 20 * hours, 24 * hours];
 const days = (count: number) => count * 24 * hours;
 
-/** Lets time pass in steps of the size that shows the ladder, and answers when each post was made, in milliseconds from the first. */
+/** Advances the clock in steps that suit the delays, and returns when each post was made, in ms after the first. */
 async function posts(one: Service, most: number, until: () => boolean = () => false): Promise<number[]> {
   const at: number[] = [];
   const seen = () => {
@@ -36,7 +36,7 @@ async function withEvent(answer: () => Promise<CallbackResponse>): Promise<Servi
   return { ...one, id };
 }
 
-describe("the ladder", () => {
+describe("the attempts of a callback", () => {
   it.each<[string, () => Promise<CallbackResponse>]>([
     ["500", async () => ({ status: 500 })],
     ["302", async () => ({ status: 302 })],
@@ -49,7 +49,7 @@ describe("the ladder", () => {
     ["503 with Retry-After that is no number", async () => ({ status: 503, retryAfter: Number.NaN })],
     ["503 with Retry-After: 2", async () => ({ status: 503, retryAfter: 2_000 })],
     ["429 with Retry-After: 2", async () => ({ status: 429, retryAfter: 2_000 })],
-  ])("of %s is walked to its end, three days later, and then the event is kept visible", async (_, answer) => {
+  ])("after %s, follow all delays for three days, and the event becomes a dead letter", async (_, answer) => {
     const one = await withEvent(answer);
     const at = await posts(one, days(5), () => one.hook.posted.length > 20);
     expect(at.length).toBe(ladder.length + 1);
@@ -64,7 +64,7 @@ describe("the ladder", () => {
     expect(letters[0]).toMatchObject({ authentication_uuid: one.id, status: "submitted" });
   });
 
-  it("Retry-After of an hour is waited for, and the three days are not shortened", async () => {
+  it("a Retry-After of an hour is respected, and the three days are not shortened", async () => {
     const one = await withEvent(async () => ({ status: 503, retryAfter: hours }));
     const at = await posts(one, days(6));
     for (let i = 1; i < at.length; i++) expect((at[i] as number) - (at[i - 1] as number)).toBeGreaterThanOrEqual(hours * 0.999);
@@ -73,7 +73,7 @@ describe("the ladder", () => {
     expect(await one.verifier.deadLetters()).toHaveLength(1);
   });
 
-  it.each([Number.POSITIVE_INFINITY, 1e15, days(365)])("Retry-After of %d ms neither loses the event nor stops the others", async (retryAfter) => {
+  it.each([Number.POSITIVE_INFINITY, 1e15, days(365)])("a Retry-After of %d ms neither loses the event nor stops the others", async (retryAfter) => {
     const one = await withEvent(async () => ({ status: 503, retryAfter }));
     await one.verifier.flush();
     one.hook.answer = async () => ({ status: 204 });
@@ -81,18 +81,18 @@ describe("the ladder", () => {
     await one.verifier.flush();
     expect(one.hook.posted).toHaveLength(2);
     await posts(one, days(5));
-    // Told in the end, or given up where one can see it.
+    // Delivered in the end, or listed as a dead letter.
     const told = one.hook.story(one.id).length > 1;
     expect(told || (await one.verifier.deadLetters()).length === 1).toBe(true);
   });
 
-  it("Retry-After beside another status than 429 and 503 changes nothing", async () => {
+  it("Retry-After with status 500 is ignored", async () => {
     const one = await withEvent(async () => ({ status: 500, retryAfter: days(2) }));
     const at = await posts(one, 10 * minutes);
     expect(at.length).toBeGreaterThanOrEqual(3);
   });
 
-  it("410 ends it at once; 2xx of any kind is success", async () => {
+  it("410 ends them at once; any 2xx is success", async () => {
     const gone = await withEvent(async () => ({ status: 410 }));
     expect(await gone.verifier.flush()).toEqual({ delivered: 0, failed: 0, dead: 1 });
     for (const status of [200, 201, 202, 204, 299]) {
@@ -101,7 +101,7 @@ describe("the ladder", () => {
     }
   });
 
-  it("a dead letter is there seven days after its last step, and can be put back after its authentication is long over", async () => {
+  it("a dead letter stays listed for days after its authentication has ended, and can be redelivered", async () => {
     const one = await withEvent(async () => ({ status: 500 }));
     await posts(one, days(5));
     const posted = one.hook.posted.length;
@@ -116,7 +116,7 @@ describe("the ladder", () => {
     expect(await one.verifier.deadLetters()).toEqual([]);
   });
 
-  it("put back, it walks the whole ladder again", async () => {
+  it("a redelivered event goes through all attempts again", async () => {
     const one = await withEvent(async () => ({ status: 500 }));
     await posts(one, days(4));
     const [letter] = await one.verifier.deadLetters();
@@ -127,7 +127,7 @@ describe("the ladder", () => {
     expect(await one.verifier.deadLetters()).toHaveLength(1);
   });
 
-  it("rubbish is put back nowhere", async () => {
+  it("a dead letter with a wrong id, customer or sequence is not redelivered", async () => {
     const one = await withEvent(async () => ({ status: 410 }));
     await one.verifier.flush();
     const [letter] = await one.verifier.deadLetters();
@@ -145,7 +145,7 @@ describe("the ladder", () => {
     expect(await one.verifier.redeliver({ ...letter, authentication_uuid: (letter?.authentication_uuid ?? "").toUpperCase() } as never)).toBe(true);
   });
 
-  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "10", null])("deadLetters({ limit: %s }) does not ask the store for nonsense", async (limit) => {
+  it.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "10", null])("deadLetters({ limit: %s }) passes no invalid number to the store", async (limit) => {
     const store = rigged(new PlainStore());
     const one = service({ store });
     await one.verifier.deadLetters({ limit: limit as number }).catch((error) => expect(error.code).toMatch(/bad_request|invalid_options/));
@@ -155,14 +155,14 @@ describe("the ladder", () => {
 });
 
 describe("the events of one send", () => {
-  it("are told in their order: what failed goes before what came later, on whatever rung", async () => {
+  it("are posted in order: a failed event is repeated before later ones", async () => {
     const clock = fixedClock(start);
     const one = service({ clock, receipts });
     let well = false;
     one.hook.answer = async () => ({ status: well ? 204 : 500 });
     const { authentication_uuid: id } = await one.create(1, { callback_url: callbackUrl });
     await one.verifier.flush();
-    // The first rung, with the most jitter.
+    // The first delay, with the most jitter.
     clock.advance(6_000);
     await one.verifier.flush();
     for (const status of ["in_transit", "delivered"] as const) expect(await postReceipt(one.verifier, one.sender.messages[0] as never, status)).toBe(200);
@@ -178,7 +178,7 @@ describe("the events of one send", () => {
     expect(new Set(sequences).size).toBe(3);
   });
 
-  it("do not run backwards where the receipt is quicker than the carrier's answer", async () => {
+  it("stay in order if the receipt arrives before the carrier's response", async () => {
     for (const final of ["delivered", "undeliverable"] as const) {
       const one = service({ receipts });
       one.sender.answer = async (message) => {
@@ -196,7 +196,7 @@ describe("the events of one send", () => {
     }
   });
 
-  it("never leave a final one", async () => {
+  it("stop after a final one", async () => {
     const finals = ["delivered", "undeliverable"] as const;
     for (const final of finals) {
       const one = service({ receipts });
@@ -209,14 +209,14 @@ describe("the events of one send", () => {
     }
   });
 
-  it("of several sends each keep their own order, and share one rising sequence", async () => {
+  it("of several sends each keep their own order, and no sequence number repeats", async () => {
     const one = service({ receipts });
     const { authentication_uuid: id } = await one.create(1, { callback_url: callbackUrl });
     one.clock.advance(31_000);
     await one.retry(id);
     one.clock.advance(61_000);
     await one.retry(id);
-    // Receipts of the first come last.
+    // Receipts of the first message come last.
     for (const message of [...one.sender.messages].reverse())
       for (const status of ["in_transit", "delivered"] as const) await postReceipt(one.verifier, message, status);
     for (let i = 0; i < 12; i++) await one.verifier.flush();
@@ -233,7 +233,7 @@ describe("the events of one send", () => {
     for (const { event } of one.hook.posted) expect(Number.isInteger(event.data.sequence) && event.data.sequence >= 0).toBe(true);
   });
 
-  it("with a post that hangs: nothing later of that send overtakes it", async () => {
+  it("do not overtake a post that hangs", async () => {
     const one = service({ receipts });
     let release: (answer: CallbackResponse) => void = () => {};
     let first = true;
@@ -256,7 +256,7 @@ describe("the events of one send", () => {
     expect(one.hook.story(id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("with two processes, one of which hangs in a post: the other tells nothing out of its order", async () => {
+  it("stay in order if one of two processes hangs in a post", async () => {
     const clock = fixedClock(start);
     const store = new PlainStore();
     const hanging = hook();
@@ -277,7 +277,7 @@ describe("the events of one send", () => {
 });
 
 describe("an event", () => {
-  it("of a process that dies between the write and the message is `unknown`, told by another process after the send's deadline", async () => {
+  it("of a process that dies during a send is `unknown`, reported by another process after the send's deadline", async () => {
     const clock = fixedClock(start);
     const store = new PlainStore();
     const dying = service({ store, clock });
@@ -292,14 +292,14 @@ describe("an event", () => {
     const other = service({ store, clock, customer: dying.customer });
     await other.verifier.flush();
     expect(other.hook.posted).toEqual([]);
-    // The dead process runs nothing any more: only the other's time goes on.
+    // The dead process no longer runs: time passes only for the other one.
     const later = service({ store, clock: fixedClock(clock.now() + minutes), customer: dying.customer });
     await later.verifier.flush();
     await later.verifier.flush();
     expect(later.hook.story(id)).toEqual(["1:unknown"]);
   });
 
-  it("is signed, masked, and told without the code; its body is the same over redeliveries", async () => {
+  it("is signed and masked, without the code; its id and timestamp are the same over redeliveries", async () => {
     const one = await withEvent(async () => ({ status: 500 }));
     await posts(one, 20 * minutes);
     expect(one.hook.posted.length).toBeGreaterThanOrEqual(3);
@@ -316,7 +316,7 @@ describe("an event", () => {
     expect(new Set(one.hook.posted.map(({ event }) => event.timestamp)).size).toBe(1);
   });
 
-  it("waits while the customer source fails, and is told when it is back", async () => {
+  it("waits while the customer source fails, and is posted when it is back", async () => {
     let broken = false;
     const clock = fixedClock(start);
     const base = service({ clock });
@@ -360,7 +360,7 @@ describe("an event", () => {
     expect(await other.verifier.deadLetters()).toEqual([]);
   });
 
-  it("whose delivery cannot be written down is told again, under the same id, and not lost", async () => {
+  it("whose delivery cannot be stored is not lost, and is posted again only under the same id", async () => {
     for (const fate of ["refused", "silent", "lost", "held"] as const) {
       const clock = fixedClock(start);
       const store = rigged(new PlainStore());
@@ -386,7 +386,7 @@ describe("an event", () => {
     }
   });
 
-  it("flush() of a store that hangs ends, with a fault or with what it did", async () => {
+  it("flush() ends even if the store hangs, and the next one delivers", async () => {
     const store = rigged(new PlainStore());
     const one = service({ store });
     await one.create(1, { callback_url: callbackUrl });
@@ -401,7 +401,7 @@ describe("an event", () => {
     expect((await drive(one.clock, one.verifier.flush())).delivered).toBe(1);
   });
 
-  it("the worker goes on after a store that hung for an hour", async () => {
+  it("the worker resumes after the store hung for an hour", async () => {
     const clock = fixedClock(start);
     const store = rigged(new PlainStore());
     const one = service({ clock, store, callbacks: { worker: true } });
@@ -416,7 +416,7 @@ describe("an event", () => {
     await one.verifier.close();
   });
 
-  it("no timer runs away: an idle hour at the default interval asks the store 720 times, and no more", async () => {
+  it("an idle worker asks the store about 720 times an hour at the default interval, and never once closed", async () => {
     const store = rigged(new PlainStore());
     const clock = fixedClock(start);
     const one = service({ clock, store, callbacks: { worker: true } });
@@ -432,7 +432,7 @@ describe("an event", () => {
 });
 
 describe("a callback_url", () => {
-  it("is kept from what it must not reach, in every spelling, though the receiver is named by a host", async () => {
+  it("never reaches a private address in any spelling, and is `bad_request` if invalid", async () => {
     const one = service({ callbacks: { sender: undefined, worker: false } });
     let n = 100;
     for (const url of [

@@ -1,7 +1,7 @@
 import { expect } from "vitest";
 import { ending, eventually, type Service } from "./kit.js";
 
-/** Creates until `cap` messages went out, and expects no more: of what failed before, nothing is counted for good. */
+/** Creates until `cap` messages went out, then expects `rate_limited`: earlier failures must not stay counted. */
 export async function usesUpCap(one: Service, cap: number, from = 1_000): Promise<void> {
   let next = from;
   await eventually("the cap is used up", async () => {

@@ -21,7 +21,7 @@ import { telnyxOptions } from "../support/carriers/telnyx.js";
 import { twilioOptions } from "../support/carriers/twilio.js";
 import { vonageOptions } from "../support/carriers/vonage.js";
 
-/** Every carrier of docs/carriers.md over HTTP: the options that it needs, and what makes its sender. */
+/** Every HTTP carrier of docs/carriers.md: the options that it needs, and the function that makes its sender. */
 export const carriersOf: Readonly<Record<string, { readonly needs: Readonly<Record<string, unknown>>; readonly make: (options: object) => SmsSender }>> = {
   twilio: { needs: { ...twilioOptions }, make: (options) => twilioSender(options as never) },
   vonage: { needs: { ...vonageOptions }, make: (options) => vonageSender(options as never) },
@@ -45,7 +45,7 @@ export async function run(script: CarrierScript, mood: Mood = "accepts"): Promis
   return carrier;
 }
 
-/** The fields of a request, whatever form it has. */
+/** The fields of a request, from JSON or a form. */
 export function fieldsOf({ body }: Pick<SeenRequest, "body">): Record<string, unknown> {
   return body.startsWith("{") ? (JSON.parse(body) as Record<string, unknown>) : Object.fromEntries(new URLSearchParams(body));
 }
@@ -53,7 +53,7 @@ export function fieldsOf({ body }: Pick<SeenRequest, "body">): Record<string, un
 export const at = (fields: unknown, path: string): unknown =>
   path.split(".").reduce((here, key) => (here as Record<string, unknown> | undefined)?.[key], fields);
 
-/** All that could give somebody the code or the number away. */
+/** Whether a text reveals the code or the number. */
 export function leaks(text: string, { code, to }: Pick<CodeMessage, "code" | "to">): boolean {
   return text.includes(code) || text.includes(to.slice(1)) || text.replace(/[^\d]+/g, " ").includes(` ${code} `);
 }

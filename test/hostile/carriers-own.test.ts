@@ -29,7 +29,7 @@ afterEach(() => {
   for (const close of closing.splice(0)) close();
 });
 
-/** A carrier that takes anything and remembers it to the byte. */
+/** A carrier that accepts anything and records it byte for byte. */
 async function anything(status = 200, answer = "{}") {
   const seen: { method: string; url: string; headers: Record<string, unknown>; body: string }[] = [];
   const server = createServer(async (request, response) => {
@@ -56,7 +56,7 @@ const hostile = [
   "$& $1 $$ %s $`",
 ];
 
-describe("httpSender: whatever a text or a rule holds stays where the template put it", () => {
+describe("httpSender: the content of a text or rule stays where the template put it", () => {
   it.each(hostile)("in a URL, a form and JSON: %j", async (text) => {
     const { url, seen } = await anything();
     const message = aMessage({ text, receipt_reference: reference });
@@ -95,7 +95,7 @@ describe("httpSender: whatever a text or a rule holds stays where the template p
     expect(seen).toEqual([]);
   });
 
-  it("a rule for the URL that throws, answers nothing, a number or a promise is rejected, and repeats neither code nor number", async () => {
+  it("a URL rule that throws or returns no absolute URL is rejected, and reveals neither code nor number", async () => {
     const { url, seen } = await anything();
     const rules: (() => unknown)[] = [
       () => {
@@ -117,7 +117,7 @@ describe("httpSender: whatever a text or a rule holds stays where the template p
     expect(seen).toEqual([]);
   });
 
-  it("tests on the answer that throw, or never match, are no acceptance and no crash", async () => {
+  it("tests on the response that throw or never match do not reject the message, and do not reveal the code", async () => {
     const { url } = await anything(200, '{"state":"ok"}');
     const bad = () => {
       throw new Error("493817");
@@ -155,7 +155,7 @@ describe("httpSender: whatever a text or a rule holds stays where the template p
   });
 });
 
-describe("httpSender: what can never work", () => {
+describe("httpSender: options that can never work", () => {
   it.each<[string, object]>([
     ["a header whose name is none", { url: "https://sms.example/?t={text}", headers: { "a b": "c" } }],
     ["a form field that is no text", { url: "https://sms.example/", form: { t: "{text}", n: 7 } }],
@@ -179,7 +179,7 @@ describe("httpReceipts: lists of reports from a dashboard's URL", () => {
   const read = (body: string, type = "application/json", query = `?key=${key}`) =>
     source.read(aReceipt({ url: `https://otp.example/receipts/gup${query}`, body, headers: { "content-type": type } }), Date.UTC(2027, 0, 1));
 
-  it("a list, a list in a field, a list as JSON in a form: each report once", async () => {
+  it("a list, a list in a field and a list as JSON in a form give each report once", async () => {
     const list = [
       { id: "1", status: "DELIVERED" },
       { id: "2", status: "failed" },
@@ -202,7 +202,7 @@ describe("httpReceipts: lists of reports from a dashboard's URL", () => {
     }
   });
 
-  it("carriers' errors and times are told short, and without numbers or junk", async () => {
+  it("carriers' errors and times are reported in short form, without numbers or junk", async () => {
     const errors = ["+33612345678 is off", "x".repeat(5_000), { a: 1 }, ["E1"], null, "33612345678"];
     for (const cause of errors) {
       const reading = JSON.stringify(await read(JSON.stringify([{ id: "1", status: "FAILED", cause, time: "yesterday" }])));
@@ -224,7 +224,7 @@ describe("httpReceipts: lists of reports from a dashboard's URL", () => {
     expect(reading.receipts[0]?.at).toBe(ms);
   });
 
-  it("a list without end, of nothing, or of lists is refused or empty, and quick", async () => {
+  it("huge, empty and nested lists are rejected or give no report, and do not take long", async () => {
     const started = performance.now();
     for (const body of [
       JSON.stringify(Array.from({ length: 30_000 }, () => ({}))),
@@ -240,7 +240,7 @@ describe("httpReceipts: lists of reports from a dashboard's URL", () => {
     expect(performance.now() - started).toBeLessThan(30_000);
   });
 
-  it("with a secret in the dashboard, a reference in the message's own URL still speaks for it", async () => {
+  it("with a secret in the dashboard, a reference in the message's own URL still identifies the message", async () => {
     const one = listening({ receipts: { baseUrl: "https://otp.example", sources: [source] } });
     const id = await begin(one);
     const url = `https://otp.example/receipts/gup?key=${key}&r=${messageOf(one, id).receipt_reference}`;
@@ -270,7 +270,7 @@ describe("registered texts (India's DLT), through a verifier", () => {
     return { text: carrier.taken[0]?.text, fields: fieldsOf(carrier.requests[0] as SeenRequest) };
   };
 
-  it.each(places)("%s: the text to the byte, without a last line, and the ids where its pages want them; elsewhere neither", async (name, entity, template) => {
+  it.each(places)("%s: sends the exact text, without a last line, and the ids in their documented fields, in India only", async (name, entity, template) => {
     const india = await send(name, "+919876543210");
     expect(india.text).toMatch(/^\d{6} is your code\. ACME$/);
     expect([at(india.fields, entity), at(india.fields, template)]).toEqual(["1101000000001", "1107000000002"]);
@@ -280,13 +280,16 @@ describe("registered texts (India's DLT), through a verifier", () => {
     expect(JSON.stringify(france.fields)).not.toContain("1101000000001");
   });
 
-  it.each(carrierNames.filter((name) => !places.some(([one]) => one === name)))("%s: the text to the byte, and ids by `extra` of the country", async (name) => {
-    const extra = { IN: { DltId: "1107" }, default: { Tag: "t" } };
-    const india = await send(name, "+919876543210", { extra });
-    expect(india.text).toMatch(/^\d{6} is your code\. ACME$/);
-    expect(JSON.stringify(india.fields)).toContain("1107");
-    expect(JSON.stringify((await send(name, "+33612345678", { extra })).fields)).not.toContain("1107");
-  });
+  it.each(carrierNames.filter((name) => !places.some(([one]) => one === name)))(
+    "%s: sends the exact text, and the ids from the country's `extra`",
+    async (name) => {
+      const extra = { IN: { DltId: "1107" }, default: { Tag: "t" } };
+      const india = await send(name, "+919876543210", { extra });
+      expect(india.text).toMatch(/^\d{6} is your code\. ACME$/);
+      expect(JSON.stringify(india.fields)).toContain("1107");
+      expect(JSON.stringify((await send(name, "+33612345678", { extra })).fields)).not.toContain("1107");
+    },
+  );
 });
 
 describe("`receipts: false` and sources", () => {
@@ -301,20 +304,20 @@ describe("`receipts: false` and sources", () => {
       receipts: { baseUrl: "https://otp.example", sources },
     });
 
-  it.each(carrierNames)("%s: a verifier that takes receipts is not built without the carrier's source, unless it asks for none", (name) => {
+  it.each(carrierNames)("%s: building a verifier with receipts fails without the carrier's source, unless the sender asks for none", (name) => {
     const other = [httpReceipts({ statuses: { a: "delivered" } })];
     expect(() => build(make(name), other)).toThrow(new RegExp(name, "i"));
     expect(() => build(make(name, { receipts: false }), other)).not.toThrow();
   });
 
-  it.each(carrierNames)("%s: a verifier that allows a country without a sender is not built", (name) => {
+  it.each(carrierNames)("%s: building a verifier fails if an allowed country has no sender", (name) => {
     const other = [httpReceipts({ statuses: { a: "delivered" } })];
     expect(() => build(make(name, { receipts: false, from: { FR: "ACME" } }), other)).toThrow(/US/);
     expect(() => build(make(name, { receipts: false, from: { FR: "ACME", US: "+15005550006" } }), other)).not.toThrow();
   });
 });
 
-describe("phoneproof/senders/kit, for a stranger's carrier", () => {
+describe("phoneproof/senders/kit, for a custom carrier", () => {
   const api: CarrierApi = {
     provider: "acme",
     url: "https://api.acme.example",
@@ -326,7 +329,7 @@ describe("phoneproof/senders/kit, for a stranger's carrier", () => {
     throw new Error("broken for +14155552671 and 493817");
   };
 
-  it("what its author got wrong is an outcome, never a crash, and never rejected once it may be out", async () => {
+  it("a mistake of its author is `rejected` before the request, and never `rejected` once the message may be out", async () => {
     const { url, seen } = await anything(200, '{"id":"1"}');
     const { url: refusing } = await anything(422, '{"error":"E1"}');
     for (const [more, baseUrl, outcome] of [
@@ -352,14 +355,14 @@ describe("phoneproof/senders/kit, for a stranger's carrier", () => {
         },
         (error: unknown) => outcomes.push(`thrown ${String(error)}`),
       );
-      // The verifier takes nonsense, and a rejection of the promise, for `unknown`.
+      // The verifier treats an invalid result and a rejected promise as `unknown`.
       if (outcome === "rejected") expect(outcomes, String(more)).toEqual(["rejected"]);
       else if (outcome === "unknown") expect(outcomes).not.toContain("rejected");
     }
     expect(seen.length).toBeGreaterThan(0);
   });
 
-  it.each([undefined, null])("a `request` that answers %j is rejected, for nothing has gone out", async (request) => {
+  it.each([undefined, null])("a `request` that returns %j is rejected, because nothing was sent", async (request) => {
     expect(await acme({ from: "ACME" }, { request: () => request as never }).send(aMessage(), inTime())).toMatchObject({ outcome: "rejected" });
   });
 
@@ -379,7 +382,7 @@ describe("phoneproof/senders/kit, for a stranger's carrier", () => {
     expect(build).toThrow(TypeError);
   });
 
-  it("reports: a word that is not known settles nothing, one that is none is malformed, ids keep to their form", () => {
+  it("an unknown status settles nothing, a report without one is malformed, and malformed ids are left out", () => {
     const words = new Map([["ok", "delivered"]] as const);
     expect(readReport({ messageId: "1", status: "new" }, words)).toEqual({ receipts: [] });
     expect(readReport({ messageId: "1", status: " OK ".trim() }, words)).toMatchObject({ receipts: [{ status: "delivered" }] });
@@ -395,7 +398,7 @@ describe("phoneproof/senders/kit, for a stranger's carrier", () => {
     });
   });
 
-  it("what goes out holds what is left of the code's life and no receipt URL where none is asked for", async () => {
+  it("a message has a receipt URL and a reference, but neither with `receipts: false`", async () => {
     const { url, seen } = await anything(200, '{"id":"1"}');
     const message = aMessage({ receipt_reference: reference, receipt_url: `https://otp.example/receipts/{provider}?r=${reference}` });
     const own = {
@@ -412,7 +415,7 @@ describe("phoneproof/senders/kit, for a stranger's carrier", () => {
     ]);
   });
 
-  it("an inbox is no carrier: it asks for no receipts and reaches everybody", () => {
+  it("an inbox needs no receipts and reaches every country", () => {
     const inbox = inboxSender();
     expect([inbox.receiptProviders, inbox.reaches?.("FR") ?? true]).toEqual([undefined, true]);
   });

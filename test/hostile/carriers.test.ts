@@ -7,7 +7,7 @@ import { aMessage, inTime } from "../support/carriers/messages.js";
 import { at, carrierNames, carriersOf, fieldsOf, leaks, make, run, scriptOf } from "./carrier-kit.js";
 import { service, wide } from "./kit.js";
 
-/** Where each carrier's pages put a message's validity, in seconds, and what it may be. */
+/** Each carrier's documented field for a message's validity, in seconds, and its range. */
 const validities: readonly (readonly [string, string, least: number, most: number])[] = [
   ["twilio", "ValidityPeriod", 1, 36_000],
   ["vonage", "ttl", 20, 604_800],
@@ -18,7 +18,7 @@ const validities: readonly (readonly [string, string, least: number, most: numbe
   ["infobip", "messages.0.options.validityPeriod.amount", 1, Number.POSITIVE_INFINITY],
 ];
 
-/** A service whose messages go to a carrier that runs here; its clock is years off the machine's. */
+/** A service that sends through a local carrier; its clock is years ahead of the system clock. */
 async function through(name: string, more: object = {}, options: Parameters<typeof service>[0] = {}) {
   const carrier = await run(scriptOf(name));
   const sender = make(name, { ...more, baseUrl: carrier.url });
@@ -28,8 +28,8 @@ async function through(name: string, more: object = {}, options: Parameters<type
   return { one, clock, carrier, sent, sender };
 }
 
-describe("a message's validity, as its carrier takes it, by the verifier's clock", () => {
-  it.each(validities)("%s: what is left of the code's life, at create and at retry", async (name, path, least) => {
+describe("a message's validity at its carrier, by the verifier's clock", () => {
+  it.each(validities)("%s: is what is left of the code's life, at create and at retry", async (name, path, least) => {
     const { one, clock, sent } = await through(name);
     const { authentication_uuid: id } = await one.create("+14155552671");
     clock.advance(95_500);
@@ -41,7 +41,7 @@ describe("a message's validity, as its carrier takes it, by the verifier's clock
     expect(last).toBe(Math.max(least, 2));
   });
 
-  it.each(validities)("%s: never outside what its pages allow, however long codes live", async (name, path, least, most) => {
+  it.each(validities)("%s: is never outside the documented range, however long codes live", async (name, path, least, most) => {
     for (const lifetime of [1, 4, 600, 3 * 3600, 11 * 3600, 4 * 86_400, 364 * 86_400]) {
       const { one, sent } = await through(name, {}, { policy: { lifetime, longLifetime: true } });
       await one.create("+14155552671");
@@ -52,7 +52,7 @@ describe("a message's validity, as its carrier takes it, by the verifier's clock
     }
   });
 
-  it.each(["africastalking", "telnyx", "sinch"])("%s: takes what it is sent, and an expired code never goes out", async (name) => {
+  it.each(["africastalking", "telnyx", "sinch"])("%s: live codes are accepted, and an expired code is never sent", async (name) => {
     const { one, clock, carrier } = await through(name, {}, { policy: { lifetime: 40 } });
     const { authentication_uuid: id } = await one.create("+14155552671");
     clock.advance(39_999);
@@ -63,7 +63,7 @@ describe("a message's validity, as its carrier takes it, by the verifier's clock
   });
 });
 
-describe("a second route, after a first that took its time to refuse", () => {
+describe("a second route, after a slow rejection by the first", () => {
   const afterSeconds = async (seconds: number, lifetime: number) => {
     const carrier = await run(scriptOf("twilio"));
     const clock = fixedClock(Date.UTC(2031, 5, 1));
@@ -85,20 +85,20 @@ describe("a second route, after a first that took its time to refuse", () => {
     return carrier.requests.map((request) => fieldsOf(request)["ValidityPeriod"]);
   };
 
-  it("is told what is left by then", async () => {
+  it("gets the validity that is left by then", async () => {
     expect(await afterSeconds(20, 600)).toEqual(["580"]);
   });
 
-  it("is sent no code that has ended meanwhile", async () => {
+  it("gets no code that has expired in the meantime", async () => {
     expect(await afterSeconds(20, 20)).toEqual([]);
   });
 });
 
-describe("credentials() that does not answer", () => {
+describe("credentials() that fails", () => {
   const context = (ms: number) => ({ signal: AbortSignal.timeout(ms), deadline: Date.now() + ms, timeLeft: ms });
   const credentials = carriersOf["aws"]!.needs["credentials"] as object;
 
-  it("nothing has gone out when the time is over: rejected", async () => {
+  it("hangs until the time is over: rejected, and nothing is sent", async () => {
     const carrier = await run(scriptOf("aws"));
     const sender = make("aws", { baseUrl: carrier.url, credentials: () => new Promise(() => {}) });
     const ended = await Promise.race([
@@ -109,7 +109,7 @@ describe("credentials() that does not answer", () => {
     expect(carrier.requests).toEqual([]);
   });
 
-  it("nothing goes out when it answers after the time is over", async () => {
+  it("returns after the time is over: rejected, and nothing is sent", async () => {
     const carrier = await run(scriptOf("aws"));
     let give: (value: object) => void = () => {};
     const sender = make("aws", { baseUrl: carrier.url, credentials: () => new Promise((resolve) => (give = resolve)) });
@@ -145,7 +145,7 @@ describe("credentials() that does not answer", () => {
   });
 });
 
-describe("credentials that no header can carry, as a file with a line break gives them", () => {
+describe("credentials that no header can carry, such as those from a file with a line break", () => {
   const keys: Readonly<Record<string, string>> = {
     twilio: "authToken",
     vonage: "apiSecret",
@@ -156,7 +156,7 @@ describe("credentials that no header can carry, as a file with a line break give
     telnyx: "apiKey",
     africastalking: "apiKey",
   };
-  it.each(Object.entries(keys))("%s: told at construction or rejected, never unknown, and never shown", async (name, option) => {
+  it.each(Object.entries(keys))("%s: throw at construction or are rejected, never unknown, and are never shown", async (name, option) => {
     const carrier = await run(scriptOf(name));
     for (const bent of ["s3cr3t-value\n", "s3cr3t-value\r\nx-evil: 1", "s3cr3t-välue-ключ", "s3cr3t-value\0"]) {
       let shown = "";
@@ -192,7 +192,7 @@ describe("nothing that is logged holds a code, a key or a whole number", () => {
     ];
   };
 
-  it.each(carrierNames)("%s: whatever its client throws or its carrier answers", async (name) => {
+  it.each(carrierNames)("%s: whatever its client throws or its carrier returns", async (name) => {
     let answer: () => unknown = () => undefined;
     const seen: { to: string; text: string; url: string }[] = [];
     const sender = make(name, {
@@ -226,7 +226,7 @@ describe("nothing that is logged holds a code, a key or a whole number", () => {
     expect(log).not.toContain("pass-word");
   });
 
-  it("http: a key in the URL is in no reason, whichever way the URL cannot be used", async () => {
+  it("http: the reason never contains a key from an unusable URL", async () => {
     const key = "k3y-in-the-url";
     const urls = [
       `https://carrier.example:99999/?key=${key}`,
@@ -243,7 +243,7 @@ describe("nothing that is logged holds a code, a key or a whole number", () => {
   });
 });
 
-describe("what cannot be asked of any carrier is rejected, for nothing has gone out", () => {
+describe("a request that cannot be made is rejected, because nothing was sent", () => {
   const circular: Record<string, unknown> = {};
   circular["self"] = circular;
   it.each<[string, () => ReturnType<typeof make>]>([
@@ -255,7 +255,7 @@ describe("what cannot be asked of any carrier is rejected, for nothing has gone 
     expect((await build().send(aMessage(), inTime())).outcome).toBe("rejected");
   });
 
-  it("a name without an address and a closed port are rejected, with the system's word and nothing else", async () => {
+  it("a closed port gives `rejected`, with only the system's error code as the reason", async () => {
     const closed = await run(scriptOf("twilio"), "unreachable");
     for (const name of carrierNames)
       expect(await make(name, { baseUrl: closed.url }).send(aMessage(), inTime()), name).toEqual({
@@ -265,7 +265,7 @@ describe("what cannot be asked of any carrier is rejected, for nothing has gone 
   });
 });
 
-describe("options, as users write them", () => {
+describe("options of carriers", () => {
   const wrongTexts: readonly unknown[] = [undefined, null, "", "   ", 7, {}, [], true];
   const needed: readonly (readonly [string, string])[] = Object.entries({
     twilio: ["accountSid", "authToken"],
@@ -279,7 +279,7 @@ describe("options, as users write them", () => {
     africastalking: ["username", "apiKey"],
   }).flatMap(([name, options]) => options.map((option) => [name, option] as const));
 
-  it.each(needed)("%s: %s that is missing or none is a TypeError that names it", (name, option) => {
+  it.each(needed)("%s: a missing or invalid %s is a TypeError that names it", (name, option) => {
     for (const wrong of wrongTexts) {
       expect(() => make(name, { [option]: wrong }), String(wrong)).toThrow(TypeError);
       expect(() => make(name, { [option]: wrong }), String(wrong)).toThrow(new RegExp(option));
@@ -300,7 +300,7 @@ describe("options, as users write them", () => {
     ["timeout", [null, 0, -1, Number.NaN, "5", Number.POSITIVE_INFINITY, {}]],
   ];
   it.each(carrierNames.flatMap((name) => wrong.map(([option, values]) => [name, option, values] as const)))(
-    "%s: %s that cannot be used is a TypeError at construction",
+    "%s: an invalid %s is a TypeError at construction",
     (name, option, values) => {
       for (const value of values) {
         if (option === "timeout" && value === Number.POSITIVE_INFINITY) continue;
@@ -310,13 +310,13 @@ describe("options, as users write them", () => {
   );
 
   it.each(carrierNames.flatMap((name) => ["receipts", "conversions"].map((option) => [name, option] as const)))(
-    "%s: %s that is a text of the environment is a TypeError",
+    "%s: %s as a string, as from the environment, is a TypeError",
     (name, option) => {
       for (const value of ["false", "true", "0"]) expect(() => make(name, { [option]: value }), value).toThrow(TypeError);
     },
   );
 
-  it.each(carrierNames.filter((name) => name !== "aws"))("%s: a sender that no phone can show is a TypeError at construction", (name) => {
+  it.each(carrierNames.filter((name) => name !== "aws"))("%s: a `from` that no phone can show is a TypeError at construction", (name) => {
     for (const from of ["A\nB", "+", "++33612345678", "+336123456789012345", "+33x"]) expect(() => make(name, { from }), from).toThrow(TypeError);
   });
 
@@ -328,9 +328,11 @@ describe("options, as users write them", () => {
     }
     expect(carrier.taken).toEqual([]);
   };
-  it.each(carrierNames)("%s: a rule for `from` that answers nothing is rejected, unsent", (name) => answers(name, [undefined, "", null, 7, {}]));
-  it.each(carrierNames)("%s: a rule for `from` that answers a promise is rejected, unsent", (name) => answers(name, [Promise.resolve("ACME")]));
-  it.each(carrierNames.filter((name) => name !== "aws"))("%s: a rule's answer is held to 11 characters, as a text is", (name) =>
+  it.each(carrierNames)("%s: a message is rejected, unsent, if the rule for `from` returns no valid text", (name) =>
+    answers(name, [undefined, "", null, 7, {}]),
+  );
+  it.each(carrierNames)("%s: a message is rejected, unsent, if the rule for `from` returns a promise", (name) => answers(name, [Promise.resolve("ACME")]));
+  it.each(carrierNames.filter((name) => name !== "aws"))("%s: the result of a rule for `from` is limited to 11 characters, as a text is", (name) =>
     answers(name, ["TwelveLetters"]),
   );
 });

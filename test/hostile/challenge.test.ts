@@ -46,7 +46,7 @@ describe.each(Object.entries(kinds))("%s", (_name, make) => {
     for (const one of [secret, proof]) expect(told()).not.toContain(one);
   });
 
-  it("leaves the rules as they are when the provider is in trouble, and logs no proof and no secret (docs/fraud.md#lists-and-challenges)", async () => {
+  it("keeps the rules in force when the provider fails, and logs no proof and no secret (docs/fraud.md#lists-and-challenges)", async () => {
     const server = await serve(() => {});
     const { verifier, told, log } = await full({ challenge: make({ baseUrl: server.origin, timeout: 1 }) });
     let index = 0;
@@ -61,7 +61,7 @@ describe.each(Object.entries(kinds))("%s", (_name, make) => {
     for (const one of [secret, proof]) expect(told()).not.toContain(one);
   });
 
-  it("passes nothing that was solved elsewhere, failed, or is not clearly a success (docs/fraud.md#lists-and-challenges)", async () => {
+  it("accepts no proof that was solved elsewhere, failed, or is not clearly a success (docs/fraud.md#lists-and-challenges)", async () => {
     const server = await serve(() => {});
     const { verifier } = await full({ challenge: make({ baseUrl: server.origin }) });
     const wrong = [
@@ -120,7 +120,7 @@ describe("a proof", () => {
     }
   });
 
-  it("is not checked for a number that gets no message anyway, and opens no block list and no cap (docs/contract.md#challenge)", async () => {
+  it("is not checked for a number that gets no message anyway, and bypasses no block list and no cap (docs/contract.md#challenge)", async () => {
     let asked = 0;
     const challenge = { verify: async () => ++asked > 0 };
     const lists = { block: { numbers: ["+3369*"], cidrs: ["198.51.100.0/24"], devices: ["a bad one"] } };
@@ -163,7 +163,7 @@ describe("the caller's own rules", () => {
     expect(await outcomes({ challenge: { verify: async () => true } }, { phone_number: number, proof })).toEqual(exempt);
   });
 
-  it("do not apply to what is on the safe list (docs/fraud.md#lists-and-challenges)", async () => {
+  it("do not apply to a number on the safe list (docs/fraud.md#lists-and-challenges)", async () => {
     expect(await outcomes({ lists: { safe: { numbers: [number] } } }, { phone_number: number })).toEqual(exempt);
   });
 

@@ -22,12 +22,12 @@ import { rigged } from "./kit.js";
 
 const { applicationId, privateKey, signatureSecret } = vonageAccount;
 
-/** A call that a vendor took, and what may become of it. */
+/** A call that a vendor accepted, and what can happen to it. */
 interface Call {
   readonly to: string;
-  /** All that the vendor was given, as it stands. */
+  /** Everything that the vendor received, unencoded. */
   readonly given: string;
-  /** Where a pressed key is asked about. */
+  /** The URL that the vendor requests when a key is pressed. */
   readonly keyUrl: string | undefined;
   play(callee: Callee, network?: Network, now?: () => number): Promise<Listened>;
   key(digits: string, now: number, url?: string): Hook & { readonly body: string };
@@ -40,7 +40,7 @@ interface Caller {
   readonly start: () => Promise<{ readonly vendor: Vendor; readonly calls: () => readonly Call[] }>;
   readonly make: (options: object) => SmsSender;
   readonly source: (secret?: string | readonly string[]) => ReceiptSource;
-  /** Ends without an answer, and the error that is told. */
+  /** Statuses of calls that end without an answer, which are also the reported errors. */
   readonly ends: readonly string[];
   readonly machine: readonly (readonly [status: string, more: Record<string, string>])[];
 }
@@ -92,10 +92,10 @@ const callers: Readonly<Record<string, Caller>> = {
   },
 };
 
-/** docs/carriers/channels.md: what calls speak. */
+/** The languages that calls speak (docs/carriers/channels.md). */
 const spoken = ["ar", "zh", "nl", "en", "fr", "de", "hi", "it", "ja", "ko", "pl", "pt", "ru", "es", "tr"];
 
-/** How often all digits of a code were heard, in order, each apart. */
+/** How often all digits of a code were heard, in order, as separate digits. */
 function heardCode(heard: Listened["heard"], code: string): number {
   const text = heard.map((one) => one.text).join(" | ");
   return [...text.matchAll(new RegExp(`(?<!\\d)${[...code].join("[^\\d|]+")}(?!\\d)`, "g"))].length;
@@ -122,7 +122,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
   };
 
   describe("a person who presses a key", () => {
-    it("hears the code twice, each digit apart; the call is delivered, and the code is right", async () => {
+    it("hears the code twice, digit by digit; the call is delivered, and the code is valid", async () => {
       const { one, id, play, message } = await calling(name);
       const { heard, answers, seconds } = await play({ kind: "person", presses: "5" });
       expect(heardCode(heard, message.code)).toBe(2);
@@ -134,18 +134,18 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.check(id, message.code)).toMatchObject({ status: "valid" });
     });
 
-    it.each([..."0123456789*"])("the key %s is as good as any", async (presses) => {
+    it.each([..."0123456789*"])("hears the code twice after pressing %s, and the call is delivered", async (presses) => {
       const { one, id, play, message } = await calling(name);
       expect(heardCode((await play({ kind: "person", presses })).heard, message.code)).toBe(2);
       expect(await one.delivery(id)).toBe("delivered");
     });
 
-    it("and several in a row is not asked twice", async () => {
+    it("hears the code twice after pressing several keys in a row", async () => {
       const { play, message } = await calling(name);
       expect(heardCode((await play({ kind: "person", presses: "123" })).heard, message.code)).toBe(2);
     });
 
-    it("and hangs up while the code is said: a key was pressed, so delivered", async () => {
+    it("makes the call delivered, even when hanging up during the code", async () => {
       const { one, id, play } = await calling(name);
       await play({ kind: "person", presses: "1", patience: 4 });
       expect(await one.delivery(id)).toBe("delivered");
@@ -154,7 +154,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
     it.each(["4829", "0000000", "482913482", "9999999999"])("hears all of %s twice within 90 seconds, in every language", async (code) => {
       const { sender, calls } = await plain();
       const source = caller.source();
-      /** The source alone, without a verifier, whose codes could not be so short. */
+      /** Only the source, without a verifier, whose codes could not be so short. */
       const network: Network = async ({ method = "POST", url, headers = {}, body = "" }) => {
         const reading = await source.read({ method, url, header: (name) => headers[name], body: new TextEncoder().encode(body) }, Date.now());
         if ("refused" in reading) throw new Error(reading.reason);
@@ -170,14 +170,14 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
     });
   });
 
-  describe("who does not press a key never hears the code", () => {
+  describe("someone who does not press a key never hears the code", () => {
     it.each<[string, Callee]>([
       ["a mailbox", { kind: "mailbox" }],
       ["a mailbox that no one recognises", { kind: "mailbox", recognised: false }],
       ["a person who only listens", { kind: "person" }],
       ["a person who hangs up at once", { kind: "person", patience: 1 }],
       ["a person who hangs up at the end of the question", { kind: "person", patience: 12 }],
-    ])("%s: undeliverable, no-key", async (_, callee) => {
+    ])("%s: the call is undeliverable, with `no-key`", async (_, callee) => {
       const { one, id, play, message, call } = await calling(name);
       const { heard } = await play(callee);
       expect(heard.length).toBeGreaterThan(0);
@@ -188,7 +188,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect((await one.told(id)).at(-1)).toBe("1:undeliverable no-key");
     });
 
-    it("nothing that the vendor stores of the call holds the code, in any spelling", async () => {
+    it("nothing that the vendor stores about the call contains the code, in any encoding", async () => {
       const { call, message } = await calling(name);
       const url = new URL(call.keyUrl ?? "");
       const parts = [...url.searchParams.values(), ...url.pathname.split("/")].flatMap((text) => [text, ...text.split(/[.~]/)]);
@@ -198,7 +198,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(new RegExp([...message.code].join("\\D{1,4}")).test(call.given)).toBe(false);
     });
 
-    it("two calls with the same code ask at different URLs", async () => {
+    it("two calls with the same code have different key URLs", async () => {
       const { sender, calls } = await plain();
       const message = aCode();
       await sender.send(message, within());
@@ -206,7 +206,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(calls()[0]!.keyUrl).not.toBe(calls()[1]!.keyUrl);
     });
 
-    it("a message without receipts: rejected, or called without the code; never said at once", async () => {
+    it("a message without receipts is rejected, or its call never reads the code at once", async () => {
       const { sender, calls } = await plain();
       const message = aCode({ receipt_reference: undefined, receipt_url: undefined });
       const outcome = await sender.send(message, within());
@@ -214,13 +214,13 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       if (calls().length === 0) expect(outcome).toMatchObject({ outcome: "rejected", reason: expect.stringMatching(/receipt|pressKey/) });
     });
 
-    it("receipts: false with a key to press is told when the sender is made", () => {
+    it("making a sender with `receipts: false` and a key to press throws", () => {
       expect(() => caller.make({ receipts: false })).toThrow(/pressKey|receipts/);
     });
   });
 
-  describe("the URL of a key", () => {
-    it("without a signature, with another account's, with another body: 403, and no code", async () => {
+  describe("the key URL", () => {
+    it("rejects a request without a signature, with another account's or with another body, and returns no code", async () => {
       const { one, id, call, message, now } = await calling(name);
       const word = call.key("1", now());
       const forged: Hook[] = [
@@ -237,14 +237,14 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       ];
       for (const [i, hook] of forged.entries()) {
         const { status, text } = await one.network(hook);
-        // Vonage's tokens cover the body, not the URL: there, a longer query changes nothing, and a bent one says nothing.
+        // Vonage's tokens cover the body, not the URL: an extra parameter changes nothing, and a changed one gets no code.
         if (name === "Twilio" || ![3, 4].includes(i)) expect([400, 403], `${i}: ${text}`).toContain(status);
         if (name === "Twilio" || i !== 3) expect(heardCode([{ text, language: "" }], message.code), `${i}`).toBe(0);
       }
       if (name === "Twilio") expect(await one.delivery(id)).toBeUndefined();
     });
 
-    it("rightly signed, but without a key: no code, and not delivered", async () => {
+    it("returns no code to a correctly signed request without a key, which is not delivered", async () => {
       const { one, id, call, message, now } = await calling(name);
       const hooks = [call.key("", now()), ...(name === "Twilio" ? [call.key("none", now())] : [])];
       for (const hook of hooks) {
@@ -254,7 +254,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.delivery(id)).not.toBe("delivered");
     });
 
-    it("an event of the call that comes there says no code", async () => {
+    it("returns no code to an event of the call", async () => {
       const { one, call, message, now } = await calling(name);
       for (const status of ["completed", "busy", "in-progress", "answered", "ringing"]) {
         const { url } = call.event(status, now());
@@ -266,7 +266,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       }
     });
 
-    it("a key at the URL of events says nothing, and is not delivered", async () => {
+    it("a key posted to the event URL gets no code, and is not delivered", async () => {
       const { one, id, call, message, now } = await calling(name);
       const { url } = call.event("ringing", now());
       const { text } = await one.network(call.key("1", now(), url));
@@ -274,7 +274,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.delivery(id)).not.toBe("delivered");
     });
 
-    it("with its secret part cut, changed or missing, though rightly signed: no code, and no error of ours", async () => {
+    it("returns no code if its secret part is cut, changed or missing, and logs no error", async () => {
       const { one, call, message, now } = await calling(name);
       const url = new URL(call.keyUrl ?? "");
       for (const key of [...url.searchParams.keys()].filter((one) => one !== "r"))
@@ -296,7 +296,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(one.log.filter(({ level }) => level === "error")).toEqual([]);
     });
 
-    it("pressed twice, as a vendor repeats a request: the same again, told once", async () => {
+    it("returns the same response to a repeated request, and the delivery is reported once", async () => {
       const { one, id, call, message, now } = await calling(name);
       const word = call.key("1", now());
       const [first, second] = [await one.network(word), await one.network(word)];
@@ -306,7 +306,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.told(id)).toEqual(["1:submitted", "1:delivered"]);
     });
 
-    it("of a service with another secret of the vendor: 403, and no code", async () => {
+    it("returns 403 and no code in a service with another secret of the vendor", async () => {
       const { one, id, call, message, now } = await calling(name, {}, {}, caller.source("the secret of another account, long enough"));
       const { status, text } = await one.network(call.key("1", now()));
       expect(status).toBe(403);
@@ -314,14 +314,14 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.delivery(id)).toBeUndefined();
     });
 
-    it("works while the vendor's secret is replaced", async () => {
+    it("works during the rotation of the vendor's secret", async () => {
       const own = name === "Twilio" ? twilioAccount.authToken : signatureSecret;
       const { one, id, play, message } = await calling(name, {}, {}, caller.source(["the next secret of the account, long enough", own]));
       expect(heardCode((await play({ kind: "person", presses: "1" })).heard, message.code)).toBe(2);
       expect(await one.delivery(id)).toBe("delivered");
     });
 
-    it("while the store fails: the code is said all the same", async () => {
+    it("still returns the code while the store fails", async () => {
       const store = rigged(new PlainStore());
       const { call, one, message, now } = await calling(name, {}, { store });
       store.fate = () => "refused";
@@ -330,7 +330,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(text).toMatch(new RegExp([...message.code].join("\\D+")));
     });
 
-    it("with a public address that has to be escaped", async () => {
+    it("works with a public address that has to be escaped", async () => {
       const base = `${publicUrl}/it's&<so>`.replace(/[<>]/g, "");
       const { one, id, play, message } = await calling(name, {}, { base } as never);
       expect(heardCode((await play({ kind: "person", presses: "1" })).heard, message.code)).toBe(2);
@@ -339,28 +339,28 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
   });
 
   describe("calls that end without an answer", () => {
-    it.each(caller.ends)("%s: undeliverable, with that word", async (status) => {
+    it.each(caller.ends)("%s: undeliverable, with that status as the error", async (status) => {
       const { one, id, call, now } = await calling(name);
       expect((await one.network(call.event(status, now(), 0))).status).toBe(200);
       expect(await one.delivery(id)).toBe("undeliverable");
       expect((await one.told(id)).at(-1)).toBe(`1:undeliverable ${status}`);
     });
 
-    it("events on the way are 200 and settle nothing; unknown ones too", async () => {
+    it("intermediate and unknown events give 200 and settle nothing", async () => {
       const { one, id, call, now } = await calling(name);
       for (const status of ["queued", "initiated", "started", "ringing", "in-progress", "answered", "pondering", ""])
         expect((await one.network(call.event(status, now()))).status, status).toBe(200);
       expect([undefined, "submitted", "in_transit"]).toContain(await one.delivery(id));
     });
 
-    it("completed before answered, all twice: told once", async () => {
+    it("events that are repeated or out of order are reported once", async () => {
       const { one, id, call, now } = await calling(name);
       for (const word of [call.event("completed", now(), 8), call.event("answered", now()), call.event("ringing", now()), call.event("completed", now(), 8)])
         expect((await one.network(word)).status).toBe(200);
       expect(await one.told(id)).toEqual(["1:submitted", "1:undeliverable no-key"]);
     });
 
-    it("a forged event: 403", async () => {
+    it("a forged event gives 403", async () => {
       const { one, id, call, now } = await calling(name);
       const word = call.event("busy", now(), 0);
       for (const hook of [
@@ -371,7 +371,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.delivery(id)).toBeUndefined();
     });
 
-    it("neither the code nor the number is in what is told of them", async () => {
+    it("callbacks, log and explain contain neither the code nor the number", async () => {
       const { one, id, call, now, message } = await calling(name);
       const words = `${message.to} ${message.code}`;
       const more = { SipResponseCode: words, ErrorCode: words, ErrorMessage: words, reason: words, detail: words };
@@ -384,23 +384,23 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
   describe("with pressKey: false", () => {
     const atOnce = (more: object = {}) => calling(name, { pressKey: false, ...more });
 
-    it("a person hears the code twice without a key; delivered", async () => {
+    it("a person hears the code twice without a key, and the call is delivered", async () => {
       const { one, id, play, message } = await atOnce();
       const { heard } = await play({ kind: "person" });
       expect(heardCode(heard, message.code)).toBe(2);
       expect(await one.delivery(id)).toBe("delivered");
     });
 
-    // Twilio plays a Twiml that comes with the call to machines too (docs/carriers/channels.md, "Calls").
+    // Twilio also plays TwiML that comes with the call to machines (docs/carriers/channels.md, "Calls").
     const heard = name === "Twilio" ? "the code, as the documentation warns" : "no code";
-    it(`a recognised mailbox hears ${heard}`, async () => {
+    it(`a recognized mailbox hears ${heard}`, async () => {
       const { play, message } = await atOnce();
       const times = heardCode((await play({ kind: "mailbox" })).heard, message.code);
       if (name === "Twilio") expect(times).toBeGreaterThan(0);
       else expect(times).toBe(0);
     });
 
-    it("a recognised mailbox is no delivery", async () => {
+    it("a call to a recognized mailbox is undeliverable", async () => {
       const { one, id, play } = await atOnce();
       await play({ kind: "mailbox" });
       expect(await one.delivery(id)).toBe("undeliverable");
@@ -418,7 +418,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.delivery(id)).toBe(expected);
     });
 
-    it("a length that is none is no delivery", async () => {
+    it("a call with an invalid length is not delivered", async () => {
       for (const field of ["", "NaN", "-5", "5x"]) {
         const { one, id, call, now } = await atOnce();
         await one.network(call.event("completed", now(), undefined, { CallDuration: field, duration: field }));
@@ -426,7 +426,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       }
     });
 
-    it.each(caller.machine)("%s %j, however long: undeliverable", async (status, more) => {
+    it.each(caller.machine)("%s %j: undeliverable, however long the call", async (status, more) => {
       const { one, id, call, now } = await atOnce();
       for (const word of [call.event(status, now(), 30, more), call.event("completed", now(), 30, more)]) expect((await one.network(word)).status).toBe(200);
       expect(await one.delivery(id)).toBe("undeliverable");
@@ -453,7 +453,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
     const code: Readonly<Record<string, RegExp>> = { ar: /^ar/, zh: /^(zh|cmn)/ };
     const tagOf = (language: string) => code[language] ?? new RegExp(`^${language}`);
 
-    it.each(spoken)("%s is spoken, by a voice of it, the question too", async (locale) => {
+    it.each(spoken)("%s: code and question are spoken, by a voice of that language", async (locale) => {
       const { heard, message } = await said({ locale });
       expect(heardCode(heard, message.code)).toBe(2);
       for (const { language } of heard) expect(language).toMatch(tagOf(locale));
@@ -462,7 +462,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       for (const { language, text } of question.heard) expect([language, text.length > 5]).toEqual([expect.stringMatching(tagOf(locale)), true]);
     });
 
-    it("no two have the same words", async () => {
+    it("each has its own words", async () => {
       const words = await Promise.all(spoken.map(async (locale) => (await said({ locale }, true)).heard.map(({ text }) => text).join()));
       expect(new Set(words).size).toBe(spoken.length);
     });
@@ -485,7 +485,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       for (const { language } of heard) expect(language).toMatch(expected);
     });
 
-    it("of the request, in a whole verifier: question and answer", async () => {
+    it("the question and the code are in the language of the request, through a whole verifier", async () => {
       const { one, calls } = await calling(name);
       await one.verifier.verifications.start({ customer_uuid: one.customer, phone_number: "+33612345678", locale: "de-AT" });
       const { heard } = await calls()[1]!.play({ kind: "person", presses: "1" }, one.network, () => one.clock.now());
@@ -494,8 +494,8 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
     });
   });
 
-  describe("what is called, and how often", () => {
-    it("only countries on the list", async () => {
+  describe("which numbers are called, and how often", () => {
+    it("only numbers of listed countries are called", async () => {
       const { sender, vendor } = await plain({ countries: ["FR"] });
       expect(await sender.send(aCode({ to: "+14155552671", country: "US" }), within())).toMatchObject({ outcome: "rejected" });
       expect(await sender.send(aCode({ country: undefined }), within())).toMatchObject({ outcome: "rejected" });
@@ -511,11 +511,11 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       ["all", { countries: "all" }],
       ["what is no country", { countries: ["XX1"] }],
       ["pressKey that is no boolean", { pressKey: "no" }],
-    ])("%s: told when the sender is made", (_, options) => {
+    ])("%s: throws when the sender is made", (_, options) => {
       expect(() => caller.make(options)).toThrow();
     });
 
-    it("the same create twice, and twenty at once, under one idempotency key: one call", async () => {
+    it("twenty concurrent creates and a later one, under one idempotency key, make one call", async () => {
       const { one, calls } = await calling(name);
       const create = () => one.create(7, {}, { idempotencyKey: "signup-7" });
       const all = await Promise.all(Array.from({ length: 20 }, create));
@@ -524,7 +524,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(calls()).toHaveLength(2);
     });
 
-    it("a vendor that hangs is asked once, and the code stays live", async () => {
+    it("a vendor that hangs gets one request, and the code stays live", async () => {
       const { one, vendor } = await calling(name, { timeout: 1 });
       vendor.trick = hangs;
       const id = await one.begin(3);
@@ -533,7 +533,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.check(id, one.messageOf(id).code)).toMatchObject({ status: "valid" });
     });
 
-    it("a call whose answer was lost is delivered by its key", async () => {
+    it("a call whose API response was lost is delivered when a key is pressed", async () => {
       const { one, vendor, calls } = await calling(name);
       vendor.trick = says(500, "");
       const id = await one.begin(3);
@@ -542,7 +542,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await one.delivery(id)).toBe("delivered");
     });
 
-    it("thirty calls at once: each hears its own code", async () => {
+    it("in thirty concurrent calls, each person hears their own code", async () => {
       const { one, calls } = await calling(name);
       const ids = await Promise.all(Array.from({ length: 30 }, (_, i) => one.begin(i + 2)));
       await Promise.all(
@@ -555,7 +555,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(await Promise.all(ids.map((id) => one.delivery(id)))).toEqual(ids.map(() => "delivered"));
     });
 
-    it("a retry is a call of its own, and each reports itself", async () => {
+    it("a retry is a separate call, and each has its own delivery status", async () => {
       const { one, id, calls, now } = await calling(name);
       one.clock.advance(61_000);
       await one.retry(id);
@@ -566,7 +566,7 @@ describe.each(Object.keys(callers))("calls by %s", (name) => {
       expect(sends.map(({ delivery }) => delivery)).toEqual(["undeliverable", "delivered"]);
     });
 
-    it("errors of the call that repeat the number: rejected, without it", async () => {
+    it("an error that repeats the number and the code is rejected, without either", async () => {
       const { sender, vendor } = await plain();
       const message = aCode();
       const words = `${message.to} ${message.code}`;
@@ -590,7 +590,7 @@ describe("calls by Twilio, as documented", () => {
     ]);
   });
 
-  it("tell each end that the vendor reports by the events that were asked for", async () => {
+  it("report each end without an answer through the requested events", async () => {
     for (const status of ["busy", "no-answer", "failed", "canceled"] as const) {
       const vendor = await startTwilio();
       const sender = twilioVoiceSender({ ...twilioAccount, from: "+15005550006", countries: ["FR"], baseUrl: vendor.url });
@@ -601,13 +601,13 @@ describe("calls by Twilio, as documented", () => {
     }
   });
 
-  it("a person who presses # hears the code, as one who presses any key", async () => {
+  it("a person who presses # hears the code, as with any key", async () => {
     const { one, id, play, message } = await calling("Twilio");
     expect(heardCode((await play({ kind: "person", presses: "#" })).heard, message.code)).toBe(2);
     expect(await one.delivery(id)).toBe("delivered");
   });
 
-  it("machines are detected only where the code is said at once", async () => {
+  it("detect machines if the code is spoken without a key", async () => {
     const vendor = await startTwilio();
     const make = (pressKey: boolean) => twilioVoiceSender({ ...twilioAccount, from: "+15005550006", countries: ["FR"], baseUrl: vendor.url, pressKey });
     await make(false).send(aCode(), within());
@@ -628,13 +628,13 @@ describe("calls by Vonage, as documented", () => {
     ]);
   });
 
-  it("another application's key: rejected", async () => {
+  it("are rejected with another application's key", async () => {
     const vendor = await startVonage();
     const sender = vonageVoiceSender({ applicationId, privateKey: strangeKey, signatureSecret, from: "447700900000", countries: ["FR"], baseUrl: vendor.url });
     expect(await sender.send(aCode(), within())).toMatchObject({ outcome: "rejected", reason: expect.stringContaining("401") });
   });
 
-  it("a key that is none is told when the sender is made, and not shown", () => {
+  it("throw when the sender is made with an invalid private key, which is not shown", () => {
     for (const bad of ["", "not a key", "-----BEGIN PRIVATE KEY-----\nsecret-words\n-----END PRIVATE KEY-----"]) {
       let shown = "";
       try {
@@ -647,7 +647,7 @@ describe("calls by Vonage, as documented", () => {
     }
   });
 
-  it("a key's request, an hour old, an hour ahead, or with a hash of something else: 403, and no code", async () => {
+  it("a key request that is an hour off or has a wrong hash or algorithm gives 403, and no code", async () => {
     const { one, call, message, now } = await calling("Vonage");
     const word = call.key("1", now());
     for (const authorization of [
@@ -663,7 +663,7 @@ describe("calls by Vonage, as documented", () => {
     }
   });
 
-  it("a body of input that is odd, rightly signed: no code for no digits, and no error of ours", async () => {
+  it("a correctly signed key request with odd or no digits gets no code, and logs no error", async () => {
     const { one, call, message, now } = await calling("Vonage");
     const { url } = call.key("1", now());
     for (const dtmf of [

@@ -12,7 +12,7 @@ export const publicUrl = "https://otp.example";
 export const reference = "8PbyWmC3U0sIoRPx8_HzHw5rDyx8HU4Kn1Uvalr0oAEAAg-AbCdEfGhIjKlMnOpQrStUv";
 
 let count = 0;
-/** A message to a number of its own, in France. */
+/** A message to a new number in France. */
 export function aCode(fields: Partial<CodeMessage> = {}): CodeMessage {
   count += 1;
   const id = randomUUID();
@@ -32,18 +32,18 @@ export function aCode(fields: Partial<CodeMessage> = {}): CodeMessage {
   };
 }
 
-/** The time that a sender has. */
+/** The context of a send, with its deadline. */
 export function within(ms = 60_000): SendContext {
   return { signal: AbortSignal.timeout(ms), deadline: Date.now() + ms, timeLeft: ms };
 }
 
-/** Whether something would give the code or the number away. */
+/** Whether a value reveals the code or the number. */
 export function leaks(value: unknown, { code, to }: Pick<CodeMessage, "code" | "to">): boolean {
   const text = typeof value === "string" ? value : JSON.stringify(value);
   return new RegExp(`(?<!\\d)${code}(?!\\d)`).test(text) || text.includes(to.slice(1)) || text.replace(/[^\d]+/g, "").includes(to.slice(1));
 }
 
-/** A verifier whose messages go through `sender`, with its receipts on a server of node:http behind `publicUrl`. */
+/** A verifier that sends through `sender`, with its receipts on a node:http server behind `publicUrl`. */
 export async function mounted(sender: SmsSender, sources: readonly ReceiptSource[], options: Partial<VerifierOptions> & { readonly base?: string } = {}) {
   const { base = publicUrl, ...more } = options;
   const clock = fixedClock(Math.floor(Date.now() / 1000) * 1000);
@@ -96,7 +96,7 @@ export async function mounted(sender: SmsSender, sources: readonly ReceiptSource
     explain,
     begin: async (to: string | number = 1, fields: Record<string, unknown> = {}) =>
       (await one.create(to, { callback_url: "https://receiver.example/hook", ...fields })).authentication_uuid,
-    /** What the caller's callbacks were told: `attempt:status`, and the error. */
+    /** What the caller's callbacks reported: `attempt:status`, and the error. */
     told: async (id: string) => {
       await one.verifier.flush();
       return one.hook.posted

@@ -17,7 +17,7 @@ describe("Telegram: the message", () => {
     return { vendor, sender: telegramSender({ token: gatewayToken, baseUrl: vendor.url, ...options }) };
   };
 
-  it("carries the code, the reference and where to report it", async () => {
+  it("carries the code, the reference and the receipt URL", async () => {
     const { vendor, sender } = await gateway({ senderUsername: "acme_codes" });
     const message = aCode();
     expect(await sender.send(message, within())).toMatchObject({ outcome: "accepted" });
@@ -25,7 +25,7 @@ describe("Telegram: the message", () => {
     expect(vendor.taken[0]!.callback_url).toMatch(/^https:\/\/otp\.example\/receipts\/telegram(\?|$)/);
   });
 
-  it("without receipts: neither callback nor reference is needed", async () => {
+  it("needs neither callback nor reference without receipts", async () => {
     const cases: readonly (readonly [object, object])[] = [
       [{ receipts: false }, {}],
       [{}, { receipt_reference: undefined, receipt_url: undefined }],
@@ -37,14 +37,17 @@ describe("Telegram: the message", () => {
     }
   });
 
-  it.each([1, 4, 29, 30, 31, 60, 600, 3599, 3600, 3601, 86_400, 364 * 86_400])("of a code that lives for %i s more: a ttl of 30 to 3600", async (seconds) => {
-    const { vendor, sender } = await gateway();
-    expect(await sender.send(aCode({ expires_at: Date.now() + seconds * 1000 + 400 }), within())).toMatchObject({ outcome: "accepted" });
-    expect(vendor.taken[0]!.ttl).toBeGreaterThanOrEqual(Math.max(30, Math.min(3600, seconds) - 2));
-    expect(vendor.taken[0]!.ttl).toBeLessThanOrEqual(Math.max(30, Math.min(3600, seconds)));
-  });
+  it.each([1, 4, 29, 30, 31, 60, 600, 3599, 3600, 3601, 86_400, 364 * 86_400])(
+    "has a ttl of 30 to 3600 for a code that lives for another %i s",
+    async (seconds) => {
+      const { vendor, sender } = await gateway();
+      expect(await sender.send(aCode({ expires_at: Date.now() + seconds * 1000 + 400 }), within())).toMatchObject({ outcome: "accepted" });
+      expect(vendor.taken[0]!.ttl).toBeGreaterThanOrEqual(Math.max(30, Math.min(3600, seconds) - 2));
+      expect(vendor.taken[0]!.ttl).toBeLessThanOrEqual(Math.max(30, Math.min(3600, seconds)));
+    },
+  );
 
-  it("the option ttl is passed on, and no value that the vendor rejects is an option", async () => {
+  it("has the ttl of the option, which cannot be a value that the vendor rejects", async () => {
     const { vendor, sender } = await gateway({ ttl: 45 });
     await sender.send(aCode(), within());
     expect(vendor.taken[0]!.ttl).toBe(45);
@@ -52,7 +55,7 @@ describe("Telegram: the message", () => {
       expect(() => telegramSender({ token: gatewayToken, ttl: ttl as number }), String(ttl)).toThrow();
   });
 
-  it("codes of 4 to 8 digits are taken; longer ones are rejected, and the reason says it", async () => {
+  it("accepts codes of 4 to 8 digits, and rejects longer ones with the reason", async () => {
     const { vendor, sender } = await gateway();
     for (const code of ["0000", "48291", "482913", "4829131", "00000001"])
       expect(await sender.send(aCode({ code }), within())).toMatchObject({ outcome: "accepted" });
@@ -64,7 +67,7 @@ describe("Telegram: the message", () => {
     }
   });
 
-  it.each(["PHONE_NUMBER_NOT_FOUND", "PHONE_NUMBER_NOT_AVAILABLE"])("%s: rejected, and known not to be on Telegram", async (error) => {
+  it.each(["PHONE_NUMBER_NOT_FOUND", "PHONE_NUMBER_NOT_AVAILABLE"])("%s: rejected, and the number is reported as not on Telegram", async (error) => {
     const { vendor, sender } = await gateway();
     const message = aCode();
     vendor.errors.set(message.to, error);
@@ -72,7 +75,7 @@ describe("Telegram: the message", () => {
   });
 
   it.each(["PHONE_NUMBER_INVALID", "FLOOD_WAIT_86400", "BALANCE_NOT_ENOUGH", "ACCESS_TOKEN_INVALID", "SENDER_NOT_VERIFIED", "TTL_INVALID", "SOMETHING_NEW"])(
-    "%s: rejected, which says nothing of the number's channel",
+    "%s: rejected, and the number is not reported as unreachable",
     async (error) => {
       const { vendor, sender } = await gateway();
       const message = aCode();
@@ -91,7 +94,7 @@ describe("Telegram: the message", () => {
     expect(await sender.send(message, within())).toMatchObject({ outcome: "accepted" });
   });
 
-  it("ok without a result, or with ok that is no boolean, is not taken for more than it says", async () => {
+  it("a response whose `ok` is false, missing or not a boolean is not an acceptance", async () => {
     const { vendor, sender } = await gateway();
     for (const body of [{ ok: "false", error: "X" }, { ok: 0 }, { ok: null }, {}, { ok: false }]) {
       vendor.trick = (response) => void response.writeHead(200, { "content-type": "application/json" }).end(JSON.stringify(body));
@@ -102,7 +105,7 @@ describe("Telegram: the message", () => {
   it.each([
     ["of http, as in development", "http://otp.example"],
     ["too long for the Gateway", `https://otp.example/${"a".repeat(200)}`],
-  ])("a public address %s costs receipts, not the messages", async (_, base) => {
+  ])("a public address %s does not stop the messages", async (_, base) => {
     const { sender } = await gateway();
     expect(await sender.send(aCode({ receipt_url: `${base}/receipts/{provider}?r=${reference}` }), within())).toMatchObject({ outcome: "accepted" });
   });
@@ -115,7 +118,7 @@ describe("Telegram: the message", () => {
   });
 });
 
-/** A verifier whose codes go to a Gateway of the test. */
+/** A verifier that sends its codes to a Gateway run by the test. */
 async function byTelegram() {
   const vendor = await startGateway();
   const one = await mounted(telegramSender({ token: gatewayToken, baseUrl: vendor.url }), [telegramReceipts({ token: gatewayToken })]);
@@ -145,20 +148,20 @@ describe("Telegram: receipts", () => {
     expect(await one.delivery(id)).toBe(expected);
   });
 
-  it("the same twice is told once", async () => {
+  it("a repeated report is passed on once", async () => {
     const { one, id, report } = await byTelegram();
     const word = report("delivered");
     for (let i = 0; i < 3; i++) expect((await one.network(word)).status).toBe(200);
     expect(await one.told(id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("a report without a delivery status is 200 and settles nothing", async () => {
+  it("a report without a delivery status gives 200 and settles nothing", async () => {
     const { one, id, report } = await byTelegram();
     expect((await one.network(report(undefined, { verification_status: { status: "code_valid", updated_at: 1, code_entered: "482913" } }))).status).toBe(200);
     expect(await one.delivery(id)).toBeUndefined();
   });
 
-  it("a report on a message of somebody else's is 200 and settles nothing", async () => {
+  it("a report with a missing, invalid or unknown payload gives 200", async () => {
     const { one, id, report } = await byTelegram();
     for (const payload of [undefined, "campaign-7", "", 7, null, { a: 1 }, reference]) {
       const { status } = await one.network(report("delivered", { payload, request_id: "999" }));
@@ -167,7 +170,7 @@ describe("Telegram: receipts", () => {
     expect(await one.delivery(id)).toSatisfy((delivery) => delivery === undefined || delivery === "delivered");
   });
 
-  it("bytes in another form than those signed: 403", async () => {
+  it("a body that differs from the signed bytes gives 403", async () => {
     const { one, id, report } = await byTelegram();
     const word = report("delivered");
     for (const body of [JSON.stringify(JSON.parse(word.body), null, 1), `${word.body}\n`, word.body.replace("delivered", "delivereD"), ""])
@@ -175,7 +178,7 @@ describe("Telegram: receipts", () => {
     expect(await one.delivery(id)).toBeUndefined();
   });
 
-  it("a forged signature, in any way: 403", async () => {
+  it("a forged signature or timestamp gives 403", async () => {
     const { one, id, report } = await byTelegram();
     const { url, body, headers = {} } = report("delivered");
     const seconds = headers["x-request-timestamp"]!;
@@ -198,13 +201,13 @@ describe("Telegram: receipts", () => {
     expect(await one.delivery(id)).toBeUndefined();
   });
 
-  it.each([3600, -3600])("rightly signed, but %i s from now: 403", async (off) => {
+  it.each([3600, -3600])("a correctly signed report that is %i s old gives 403", async (off) => {
     const { one, id, message } = await byTelegram();
     expect((await one.network(gatewayReport(message, "delivered", one.clock.now() - off * 1000))).status).toBe(403);
     expect(await one.delivery(id)).toBeUndefined();
   });
 
-  it("bodies that are none, rightly signed, are 200 or 400, never an error of ours", async () => {
+  it("malformed bodies with a valid signature give 200 or 400, never an error of ours", async () => {
     const { one, id, message } = await byTelegram();
     const seconds = String(Math.floor(one.clock.now() / 1000));
     for (const body of [
@@ -229,7 +232,7 @@ describe("Telegram: receipts", () => {
     expect(one.log.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  it("with two tokens while one is replaced, those signed under either count", async () => {
+  it("during a rotation, a report signed with the previous token counts", async () => {
     const vendor = await startGateway();
     const one = await mounted(telegramSender({ token: gatewayToken, baseUrl: vendor.url }), [telegramReceipts({ token: ["the next token", gatewayToken] })]);
     const id = await one.begin();
@@ -259,7 +262,7 @@ describe("Telegram, before SMS in a router", () => {
     return { gateway, text, one };
   };
 
-  it.each(["PHONE_NUMBER_NOT_FOUND", "FLOOD_WAIT_5", "BALANCE_NOT_ENOUGH"])("%s: an SMS in the same request, with the same code", async (error) => {
+  it.each(["PHONE_NUMBER_NOT_FOUND", "FLOOD_WAIT_5", "BALANCE_NOT_ENOUGH"])("%s: an SMS follows in the same request, with the same code", async (error) => {
     const { gateway, text, one } = await both();
     gateway.errors.set("+33612345678", error);
     const id = await one.begin("+33612345678");
@@ -269,7 +272,7 @@ describe("Telegram, before SMS in a router", () => {
     expect(await one.check(id, code)).toMatchObject({ status: "valid" });
   });
 
-  it("HTTP 500, which may have sent it: no SMS", async () => {
+  it("HTTP 500, after which the message may have been sent: no SMS", async () => {
     const { gateway, text, one } = await both();
     gateway.trick = (response) => void response.writeHead(500).end();
     const id = await one.begin("+33612345678");
@@ -318,7 +321,7 @@ describe("WhatsApp: the message", () => {
     expect(vendor.seen[0]!.path).toBe("/v25.0/106540352242922/messages");
   });
 
-  it("goes to the version of the Graph API that is asked for", async () => {
+  it("goes to the configured version of the Graph API", async () => {
     const { vendor, sender } = await cloud({ version: "v26.0" });
     await sender.send(aCode(), within());
     expect(vendor.seen[0]!.path).toBe("/v26.0/106540352242922/messages");
@@ -341,13 +344,13 @@ describe("WhatsApp: the message", () => {
     expect(vendor.taken[0]!.language).toBe(language);
   });
 
-  it("a locale in the language of the default template: that template, in any country", async () => {
+  it("a locale in the language of the default template gets that template, in any country", async () => {
     const { vendor, sender } = await cloud();
     await sender.send(aCode({ locale: "en-GB", country: "FR" }), within());
     expect(vendor.taken[0]!.language).toBe("en_US");
   });
 
-  it("a locale without a template of its language gets the country's or the default, never an error", async () => {
+  it("a locale without a template gets the default template, never an error", async () => {
     const { vendor, sender } = await cloud();
     for (const locale of ["ja", "zh-Hant-TW", "tlh", "x-private", "constructor", "__proto__", "default", "", "*"]) {
       expect(await sender.send(aCode({ locale, country: undefined }), within()), locale).toMatchObject({ outcome: "accepted" });
@@ -355,27 +358,27 @@ describe("WhatsApp: the message", () => {
     expect(new Set(vendor.taken.map(({ language }) => language))).toEqual(new Set(["en_US"]));
   });
 
-  it("one language for all", async () => {
+  it("a single language is used for every locale", async () => {
     const { vendor, sender } = await cloud({ languages: "pt_BR" });
     await sender.send(aCode({ locale: "fr" }), within());
     expect(vendor.taken[0]!.language).toBe("pt_BR");
   });
 
-  it("131026 in the answer: rejected, and known not to be on WhatsApp", async () => {
+  it("131026 in the response: rejected, and the number is reported as not on WhatsApp", async () => {
     const { vendor, sender } = await cloud();
     const message = aCode();
     vendor.errors.set(message.to.slice(1), [400, 131026]);
     expect(await sender.send(message, within())).toMatchObject({ outcome: "rejected", unreachable: true, reason: expect.stringContaining("131026") });
   });
 
-  it.each([1, 2, 131000, 131016])("Meta's own fault (%i) with HTTP 500: unknown", async (code) => {
+  it.each([1, 2, 131000, 131016])("Meta's own error (%i) with HTTP 500: unknown", async (code) => {
     const { vendor, sender } = await cloud();
     const message = aCode();
     vendor.errors.set(message.to.slice(1), [500, code]);
     expect(await sender.send(message, within())).toMatchObject({ outcome: "unknown", reason: expect.stringContaining("500") });
   });
 
-  it("a dead token (190), before SMS in a router: the code goes by SMS in the same request", async () => {
+  it("with an expired token (190), a router sends the code by SMS in the same request", async () => {
     const { vendor, sender } = await cloud({ token: "expired" });
     const texts: string[] = [];
     const carrier = await startVendor((asked) => {
@@ -409,10 +412,10 @@ async function byWhatsapp() {
   return { one, id, vendor, message, status };
 }
 
-describe("WhatsApp: the webhook's set-up", () => {
+describe("WhatsApp: the webhook's setup", () => {
   const ask = (query: string) => ({ method: "GET", url: `${whatsappRoute}?${query}` });
 
-  it("gets its challenge back, as plain text", async () => {
+  it("returns the challenge as plain text", async () => {
     const { one } = await byWhatsapp();
     for (const challenge of ["1158201444", "0", "a-b_c.d"]) {
       const query = new URLSearchParams({ "hub.mode": "subscribe", "hub.challenge": challenge, "hub.verify_token": meta.verifyToken });
@@ -422,14 +425,14 @@ describe("WhatsApp: the webhook's set-up", () => {
     }
   });
 
-  it("a challenge that a browser could run is not sent back as a page", async () => {
+  it("does not return a challenge that a browser could run as a page", async () => {
     const { one } = await byWhatsapp();
     const query = new URLSearchParams({ "hub.mode": "subscribe", "hub.challenge": "<script>alert(1)</script>", "hub.verify_token": meta.verifyToken });
     const { type, text } = await one.network(ask(query.toString()));
     expect(type.startsWith("text/plain") || !text.includes("<script>")).toBe(true);
   });
 
-  it("with a wrong verify token, or none: 403, and the challenge is not repeated", async () => {
+  it("returns 403 without the challenge for a wrong or missing verify token", async () => {
     const { one } = await byWhatsapp();
     const right = `hub.mode=subscribe&hub.challenge=1158201444`;
     for (const query of [
@@ -448,7 +451,7 @@ describe("WhatsApp: the webhook's set-up", () => {
     }
   });
 
-  it("without a mode, with another mode, or without a challenge: an error, not 200", async () => {
+  it("returns 400 or 403 for a missing or other mode, or without a challenge", async () => {
     const { one } = await byWhatsapp();
     for (const query of [
       `hub.challenge=1&hub.verify_token=${meta.verifyToken}`,
@@ -461,7 +464,7 @@ describe("WhatsApp: the webhook's set-up", () => {
 });
 
 describe("WhatsApp: receipts", () => {
-  it("131026 three seconds after the 200: undeliverable, and the code stays live", async () => {
+  it("131026 three seconds after the 200 is undeliverable, and the code stays live", async () => {
     const { one, id, status } = await byWhatsapp();
     one.clock.advance(3_000);
     expect((await one.network(metaStatuses(status("failed", { code: 131026 })))).status).toBe(200);
@@ -470,13 +473,13 @@ describe("WhatsApp: receipts", () => {
     expect(await one.check(id, one.messageOf(id).code)).toMatchObject({ status: "valid" });
   });
 
-  it.each([131026, 131049, 130472])("the error %i is told as it is", async (code) => {
+  it.each([131026, 131049, 130472])("the error %i is reported unchanged", async (code) => {
     const { one, id, status } = await byWhatsapp();
     await one.network(metaStatuses(status("failed", { code })));
     expect((await one.told(id)).at(-1)).toContain(String(code));
   });
 
-  it("failed without our reference finds its message by the id", async () => {
+  it("`failed` without our reference finds its message by the id", async () => {
     const { one, id, status } = await byWhatsapp();
     expect((await one.network(metaStatuses(status("failed", { code: 131026, data: false })))).status).toBe(200);
     expect(await one.delivery(id)).toBe("undeliverable");
@@ -490,19 +493,19 @@ describe("WhatsApp: receipts", () => {
     ["delivered before sent", ["delivered", "sent"], "delivered"],
     ["failed, then delivered: final is final", ["failed", "delivered"], "undeliverable"],
     ["delivered, then failed: final is final", ["delivered", "failed"], "delivered"],
-  ])("%s, each in a request of its own", async (_, statuses, expected) => {
+  ])("%s, each in a separate request", async (_, statuses, expected) => {
     const { one, id, status } = await byWhatsapp();
     for (const name of statuses) expect((await one.network(metaStatuses(status(name, { code: 131049 })))).status).toBe(200);
     expect(await one.delivery(id)).toBe(expected);
   });
 
-  it("two statuses in one body: both are told", async () => {
+  it("two statuses in one body are both reported", async () => {
     const { one, id, status } = await byWhatsapp();
     expect((await one.network(metaStatuses(status("sent"), status("delivered")))).status).toBe(200);
     expect(await one.told(id)).toEqual(["1:submitted", "1:in_transit", "1:delivered"]);
   });
 
-  it("the same webhook twice is told once", async () => {
+  it("a repeated webhook is reported once", async () => {
     const { one, id, status } = await byWhatsapp();
     const word = metaStatuses(status("delivered"));
     for (let i = 0; i < 3; i++) expect((await one.network(word)).status).toBe(200);
@@ -510,7 +513,7 @@ describe("WhatsApp: receipts", () => {
     expect(await one.told(id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("is told with the vendor's time, in seconds", async () => {
+  it("a status is reported with the vendor's time", async () => {
     const { one, id, status } = await byWhatsapp();
     one.clock.advance(60_000);
     const word = metaStatuses(status("delivered"));
@@ -521,7 +524,7 @@ describe("WhatsApp: receipts", () => {
     expect(one.hook.posted.filter(({ event }) => event.data.authentication_uuid === id).at(-1)!.event.timestamp).toBe(new Date(at).toISOString());
   });
 
-  it("statuses of many messages, in one change, in several changes, in several entries", async () => {
+  it("statuses of many messages are read from one change, several changes and several entries", async () => {
     const { one, vendor } = await byWhatsapp();
     const ids: string[] = [];
     for (let i = 2; i < 8; i++) ids.push(await one.begin(i));
@@ -538,7 +541,7 @@ describe("WhatsApp: receipts", () => {
     expect(await Promise.all(ids.map((id) => one.delivery(id)))).toEqual(expected);
   });
 
-  it("one status that is nobody's, or none, among others takes nothing from them", async () => {
+  it("unknown and malformed statuses do not affect others in the same body", async () => {
     const { one, id, status } = await byWhatsapp();
     const odd = [
       { id: 7, status: "sent" },
@@ -552,7 +555,7 @@ describe("WhatsApp: receipts", () => {
     expect(await one.delivery(id)).toBe("delivered");
   });
 
-  it("a signature over the body, serialised again, is rejected: 403", async () => {
+  it("a signature does not hold for a re-serialized body: 403", async () => {
     const { one, id, status } = await byWhatsapp();
     const word = metaPost(account([change({ contacts: [{ profile: { name: "Zoë 📞" }, url: "https://a/b" }], statuses: [status("delivered")] })]));
     const again = JSON.stringify(JSON.parse(word.body));
@@ -564,7 +567,7 @@ describe("WhatsApp: receipts", () => {
     expect(await one.delivery(id)).toBe("delivered");
   });
 
-  it("a forged signature, in any way: 403", async () => {
+  it("a forged signature gives 403", async () => {
     const { one, id, status } = await byWhatsapp();
     const { url, body } = metaStatuses(status("delivered"));
     const right = signMeta(body);
@@ -589,14 +592,14 @@ describe("WhatsApp: receipts", () => {
     expect(await one.delivery(id)).toBeUndefined();
   });
 
-  it("a GET with a right verify token and a body settles nothing", async () => {
+  it("a GET with a valid verify token and signature settles nothing", async () => {
     const { one, id, status } = await byWhatsapp();
     const { url, headers = {} } = metaStatuses(status("delivered"));
     await one.network({ method: "GET", url: `${url}?hub.mode=subscribe&hub.challenge=1&hub.verify_token=${meta.verifyToken}`, headers });
     expect(await one.delivery(id)).toBeUndefined();
   });
 
-  it("inbound messages, other fields, other objects and errors of the account are 200, and are not logged", async () => {
+  it("inbound messages, other fields, other objects and account errors give 200, and no warning is logged", async () => {
     const { one, id } = await byWhatsapp();
     const text = { from: "33612000099", id: "wamid.in", timestamp: "1700000000", type: "text", text: { body: "is 482913 the code?" } };
     for (const payload of [
@@ -618,7 +621,7 @@ describe("WhatsApp: receipts", () => {
     expect(one.log.filter(({ level }) => level !== "info")).toEqual([]);
   });
 
-  it("bodies that are none, rightly signed, are 200 or 400, never an error of ours", async () => {
+  it("malformed bodies with a valid signature give 200 or 400, never an error of ours", async () => {
     const { one } = await byWhatsapp();
     for (const body of [
       "",
@@ -638,7 +641,7 @@ describe("WhatsApp: receipts", () => {
     expect(one.log.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  it("neither the code nor the number of a receipt's error is told or logged", async () => {
+  it("callbacks, log and explain contain neither the code nor the number of a receipt's error", async () => {
     const { one, id, status, message } = await byWhatsapp();
     const { code } = one.messageOf(id);
     const words = `to +${message.to}: ${code} could not be shown, ${[...code].join("-")}`;
@@ -656,20 +659,20 @@ describe("WhatsApp: receipts", () => {
     ["a null", [null]],
     ["a code in a text", [{ code: "131049" }]],
     ["no code", [{ title: "no" }]],
-  ])("failed with %s is undeliverable all the same", async (_, errors) => {
+  ])("`failed` with %s is still undeliverable", async (_, errors) => {
     const { one, id, status } = await byWhatsapp();
     expect((await one.network(metaStatuses({ ...status("failed"), errors }))).status).toBe(200);
     expect(await one.delivery(id)).toBe("undeliverable");
   });
 
-  it("a reference of one service settles nothing of another", async () => {
+  it("a reference posted to another service does not settle its message", async () => {
     const [mine, theirs] = [await byWhatsapp(), await byWhatsapp()];
     expect((await mine.one.network(metaStatuses({ ...theirs.status("delivered"), id: mine.message.id }))).status).toBe(200);
     expect(await mine.one.delivery(mine.id)).toSatisfy((delivery) => delivery === undefined || delivery === "delivered");
     expect(await theirs.one.delivery(theirs.id)).toBeUndefined();
   });
 
-  it("a webhook that comes before the answer to the call, and many at once, settle", async () => {
+  it("concurrent webhooks that arrive before the vendor's response settle their messages", async () => {
     const { vendor, sender } = await cloud();
     const one = await mounted(sender, [metaSource()]);
     const early: Promise<unknown>[] = [];
@@ -700,7 +703,7 @@ describe("WhatsApp by Twilio", () => {
     };
   };
 
-  it("sends the content of the language, with the code as its variable, to the channel", async () => {
+  it("sends the content of the language to the channel, with the code as its variable", async () => {
     const { vendor, sender } = await twilio();
     for (const [locale, country] of [
       [undefined, "FR"],
@@ -717,7 +720,7 @@ describe("WhatsApp by Twilio", () => {
     }
   });
 
-  it("errors of the call: 63003 and 63024 too", async () => {
+  it("errors of the API call are rejected with their code, 63003 and 63024 too", async () => {
     const { vendor, sender } = await twilio();
     for (const [status, code] of [
       [400, 63003],
@@ -755,7 +758,7 @@ describe("WhatsApp by Twilio", () => {
     if (more["ErrorCode"] !== undefined) expect((await one.told(id)).at(-1)).toContain(more["ErrorCode"]);
   });
 
-  it("a forged signature, another query, another field: 403", async () => {
+  it("a forged signature, another query or another field gives 403", async () => {
     const { one, id, taken } = await by();
     const word = messageStatus(taken, "delivered");
     const other = new URL(word.url);
@@ -792,7 +795,7 @@ describe("WhatsApp by Vonage", () => {
     };
   };
 
-  it("sends a custom template with the code twice, in the language, and a reference", async () => {
+  it("sends a custom template of the language, with the code twice and a reference", async () => {
     const { vendor, sender } = await vonage();
     for (const [locale, country] of [
       [undefined, "BR"],
@@ -805,7 +808,7 @@ describe("WhatsApp by Vonage", () => {
     expect(vendor.messages[0]!.client_ref ?? vendor.messages[0]!.webhook_url).toContain(reference);
   });
 
-  it("with an application and its key", async () => {
+  it("authenticates with an application and its key", async () => {
     const { applicationId, privateKey } = vonageAccount;
     const { vendor, sender } = await vonage({ apiKey: undefined, apiSecret: undefined, applicationId, privateKey });
     expect(await sender.send(aCode(), within())).toMatchObject({ outcome: "accepted" });
@@ -836,7 +839,7 @@ describe("WhatsApp by Vonage", () => {
     expect(await one.delivery(id)).toBe(expected);
   });
 
-  it("a forged token, an old one, another body: 403", async () => {
+  it("a forged token, an old one or another body gives 403", async () => {
     const { one, id, message } = await by();
     const now = one.clock.now();
     const word = vonageStatus(message, "delivered", now);
@@ -884,11 +887,11 @@ describe("options that cannot work", () => {
     ["its receipts without a verify token", () => whatsappReceipts({ appSecret: "s", verifyToken: "" })],
     ["Twilio's WhatsApp without content", () => twilioWhatsappSender({ ...twilioAccount, from: "+15005550006" } as never)],
     ["Vonage's WhatsApp without a template", () => vonageWhatsappSender({ apiKey: "a", apiSecret: "b", from: "1", languages: "en" } as never)],
-  ])("%s: told when it is made", (_, make) => {
+  ])("%s: throws a TypeError when made", (_, make) => {
     expect(make).toThrow(TypeError);
   });
 
-  it("a verifier that takes receipts, without the source of its channel, is not made", async () => {
+  it("creating a verifier with receipts fails without the source of its channel", async () => {
     const { sender } = await cloud();
     await expect(mounted(sender, [telegramReceipts({ token: gatewayToken })])).rejects.toThrow(/whatsapp/);
   });

@@ -27,12 +27,12 @@ import { contentSids, startTwilio, twilioAccount } from "./channel-vendors/twili
 import { startVonage, vonageAccount } from "./channel-vendors/vonage.js";
 import { aCode, leaks, within } from "./channels-kit.js";
 
-/** Every sender of docs/carriers/channels.md, its vendor, and the numbers whose messages that took. */
+/** A sender of docs/carriers/channels.md, its vendor, and the messages that the vendor accepted. */
 interface OneChannel {
   readonly start: (host?: string) => Promise<Vendor>;
   readonly make: (options: object) => SmsSender;
   readonly tookBy: (vendor: Vendor) => readonly (readonly [to: string, code: string | undefined])[];
-  /** Errors of the vendor that mean: surely not sent. */
+  /** Errors of the vendor that mean that nothing was sent. */
   readonly refusals: readonly (readonly [status: number, body: object])[];
 }
 
@@ -144,7 +144,7 @@ const kinds: Readonly<Record<string, string>> = {
 };
 
 describe.each(names)("%s: one message", (name) => {
-  it("is taken by the vendor as it documents it, once", async () => {
+  it("is sent once, as the vendor documents it", async () => {
     const { sender, vendor, took } = await through(name);
     const message = aCode();
     expect(await sender.send(message, within())).toMatchObject({ outcome: "accepted" });
@@ -155,13 +155,13 @@ describe.each(names)("%s: one message", (name) => {
     expect(vendor.seen).toHaveLength(1);
   });
 
-  it("is taken over IPv6", async () => {
+  it("is sent over IPv6", async () => {
     const { sender, took } = await through(name, { host: "::1" });
     expect(await sender.send(aCode(), within())).toMatchObject({ outcome: "accepted" });
     expect(took()).toHaveLength(1);
   });
 
-  it("a hundred at once: each to its own number, none twice", async () => {
+  it("a hundred concurrent ones each go to their own number, none twice", async () => {
     const { sender, vendor, took } = await through(name);
     const messages = Array.from({ length: 100 }, (_, i) => aCode({ code: String(100_000 + i * 7) }));
     const outcomes = await Promise.all(messages.map((message) => sender.send(message, within())));
@@ -173,20 +173,20 @@ describe.each(names)("%s: one message", (name) => {
     expect(new Set(ids).size).toBe(ids.length);
   });
 
-  it("a text without a code, as deliver may send one: rejected, because there is nothing to say", async () => {
+  it("a text without a code, as deliver may send one, is rejected", async () => {
     const { sender, took } = await through(name);
     expect(await sender.send(aCode({ code: "", text: "Your parcel has arrived." }), within())).toMatchObject({ outcome: "rejected" });
     expect(took()).toEqual([]);
   });
 
-  it("a message id is the vendor's, at most 256 characters", async () => {
+  it("a message id has at most 256 characters", async () => {
     const { sender } = await through(name);
     const outcome = await sender.send(aCode(), within());
     expect(outcome).toMatchObject({ messageId: expect.stringMatching(/^.{5,256}$/) });
   });
 });
 
-describe.each(names)("%s: answers that say nothing for sure", (name) => {
+describe.each(names)("%s: inconclusive responses", (name) => {
   it.each<[string, Vendor["trick"], number]>([
     ["hangs", hangs, 300],
     ["cuts the connection", cuts, 60_000],
@@ -200,7 +200,7 @@ describe.each(names)("%s: answers that say nothing for sure", (name) => {
     expect(vendor.seen).toHaveLength(1);
   });
 
-  it("hangs, and the sender has a time of its own: unknown", async () => {
+  it("a vendor that hangs past the sender's own timeout gives `unknown`", async () => {
     const { sender, vendor } = await through(name, { timeout: 1 });
     vendor.trick = hangs;
     expect(await sender.send(aCode(), within())).toMatchObject({ outcome: "unknown" });
@@ -212,7 +212,7 @@ describe.each(names)("%s: answers that say nothing for sure", (name) => {
     ["is garbled", garbles],
     ["is empty", saysNothing],
     ["comes behind 32 MB of blanks", floods],
-  ])("a success that %s is never a rejection, and never sent again", async (_, trick) => {
+  ])("a success that %s is never read as a rejection, and never sent again", async (_, trick) => {
     const { sender, vendor } = await through(name);
     vendor.trick = trick;
     const { outcome } = await sender.send(aCode(), within());
@@ -220,13 +220,13 @@ describe.each(names)("%s: answers that say nothing for sure", (name) => {
     expect(vendor.seen).toHaveLength(1);
   });
 
-  it("a page of a network that wants a login is not the vendor's acceptance", async () => {
+  it("the login page of a network is not the vendor's acceptance", async () => {
     const { sender, vendor } = await through(name);
     vendor.trick = saysHtml;
     expect((await sender.send(aCode(), within())).outcome).not.toBe("accepted");
   });
 
-  it("the right answer under another content type is not a rejection", async () => {
+  it("a correct response with another content type is not a rejection", async () => {
     const { sender, vendor } = await through(name);
     vendor.trick = (response, reply) => send(response, { ...reply, type: "text/plain; charset=iso-8859-1" });
     expect((await sender.send(aCode(), within())).outcome).not.toBe("rejected");
@@ -241,7 +241,7 @@ describe.each(names)("%s: answers that say nothing for sure", (name) => {
     expect(vendor.seen).toHaveLength(3);
   });
 
-  it.each([301, 302, 303, 307, 308])("a redirect (%i) is not followed: no one else learns the code and the key", async (status) => {
+  it.each([301, 302, 303, 307, 308])("a redirect (%i) is not followed, so no one else gets the code and the key", async (status) => {
     const { sender, vendor } = await through(name);
     const stranger = await startVendor(() => ({ status: 200, body: { ok: true } }));
     vendor.trick = redirects(`${stranger.url}/v1/messages`, status);
@@ -250,7 +250,7 @@ describe.each(names)("%s: answers that say nothing for sure", (name) => {
     expect(vendor.seen).toHaveLength(1);
   });
 
-  it("an answer after the time is over changes nothing", async () => {
+  it("a response after the time is over changes nothing", async () => {
     const { sender, vendor } = await through(name);
     let release: () => void = () => {};
     vendor.trick = (response, reply) => {
@@ -267,22 +267,22 @@ describe.each(names)("%s: answers that say nothing for sure", (name) => {
   });
 });
 
-describe.each(names)("%s: surely not sent", (name) => {
-  it("nobody listens there: rejected", async () => {
+describe.each(names)("%s: known not to be sent", (name) => {
+  it("a closed port gives `rejected`", async () => {
     const { sender } = await through(name, {});
     const dead = channels[name]!.make({ baseUrl: "http://127.0.0.1:1" });
     expect(await dead.send(aCode(), within())).toMatchObject({ outcome: "rejected", reason: expect.stringMatching(/ECONNREFUSED|bad port|not sent/) });
     expect(await sender.send(aCode(), within())).toMatchObject({ outcome: "accepted" });
   });
 
-  it("time that was over before: nothing goes out", async () => {
+  it("nothing is sent if the time is already over", async () => {
     const { sender, vendor } = await through(name);
     const signal = AbortSignal.abort();
     expect(await sender.send(aCode(), { signal, deadline: Date.now(), timeLeft: 0 })).toMatchObject({ outcome: "rejected" });
     expect(vendor.seen).toEqual([]);
   });
 
-  it("each error of the vendor's pages: rejected, with its code in the reason", async () => {
+  it("each documented error of the vendor is rejected, with its code in the reason", async () => {
     const { sender, vendor } = await through(name);
     for (const [status, body] of channels[name]!.refusals) {
       vendor.trick = says(status, body);
@@ -293,7 +293,7 @@ describe.each(names)("%s: surely not sent", (name) => {
     }
   });
 
-  it.each([400, 401, 403, 404, 429])("HTTP %i without a body that says why: rejected", async (status) => {
+  it.each([400, 401, 403, 404, 429])("HTTP %i without a body that explains it: rejected", async (status) => {
     const { sender, vendor } = await through(name);
     for (const trick of [
       says(status, "<html>No</html>", "text/html"),
@@ -307,7 +307,7 @@ describe.each(names)("%s: surely not sent", (name) => {
     }
   });
 
-  it("an error under HTTP 200 is not an acceptance", async () => {
+  it("an error with HTTP 200 is not an acceptance", async () => {
     const { sender, vendor } = await through(name);
     for (const [status, body] of channels[name]!.refusals) {
       vendor.trick = says(200, body);
@@ -315,7 +315,7 @@ describe.each(names)("%s: surely not sent", (name) => {
     }
   });
 
-  it("dead credentials: rejected, and never shown", async () => {
+  it("wrong credentials are rejected, and never shown", async () => {
     const vendor = await channels[name]!.start();
     const bad = { token: "dead-secret-1", authToken: "dead-secret-1", apiSecret: "dead-secret-1" };
     const own = names.indexOf(name);
@@ -333,7 +333,7 @@ describe.each(names)("%s: surely not sent", (name) => {
   });
 });
 
-describe.each(names)("%s: nothing gives a code or a number away", (name) => {
+describe.each(names)("%s: nothing reveals a code or a number", (name) => {
   const spills = ({ to, code }: CodeMessage): readonly (readonly [string, Vendor["trick"]])[] => {
     const words = `${to} ${to.slice(1)} ${code} ${[...code].join(" ")}, Код ${code} 📞`;
     const body = {
@@ -356,7 +356,7 @@ describe.each(names)("%s: nothing gives a code or a number away", (name) => {
     ];
   };
 
-  it("whatever the vendor answers", async () => {
+  it("whatever the vendor returns", async () => {
     const { sender, vendor } = await through(name);
     for (let i = 0; i < 8; i++) {
       const message = aCode();

@@ -37,7 +37,7 @@ const shadow = { mode: "shadow" };
 const quiet = { spam: { range: shadow, crowd: shadow, country: shadow, newCountries: shadow, address: shadow } };
 `;
 
-/** A folder of an operator: modules that may use `options` and `quiet`, and the package. It is removed with the test. */
+/** An operator's folder: the package, and modules that may use `options` and `quiet`. It is removed after the test. */
 export function place(modules: Readonly<Record<string, string>>, name = "operator"): string {
   const top = mkdtempSync(join(tmpdir(), "phoneproof-"));
   onTestFinished(() => rmSync(top, { recursive: true, force: true }));
@@ -78,7 +78,7 @@ interface How {
   readonly stdout?: number;
 }
 
-/** Starts the command as a person does; it ends with the test. */
+/** Starts the command as a person does; it is killed after the test. */
 export function start(args: readonly string[], { cwd, env = {}, stdout }: How): Command {
   const child = spawn(process.execPath, [join(root, "dist/dev.js"), ...args], {
     cwd,
@@ -124,7 +124,7 @@ export interface Server extends Command {
   readonly url: string;
 }
 
-/** Starts `serve` on a free port, once it listens. */
+/** Starts `serve` on a free port, and waits until it listens. */
 export async function serve(args: readonly string[], how: How): Promise<Server> {
   const command = start(["serve", ...args, "--port", "0"], how);
   await until(() => command.out.includes("\n") || command.ended !== undefined);
@@ -178,7 +178,7 @@ export function create(phone_number: string): string {
 /** Valid French mobile numbers, far from each other. */
 export const numberOf = (index: number): string => `+3361${2_000_000 + index * 9_013}`;
 
-/** Codes that the module's sender wrote down, by authentication. */
+/** Codes that the module's sender wrote to a file, by authentication. */
 export const codesOf = (file: string): Map<string, string> =>
   new Map(
     readFileSync(file, "utf8")
@@ -190,10 +190,10 @@ export const codesOf = (file: string): Map<string, string> =>
 export const until = (condition: () => unknown, timeout = 20_000): Promise<void> =>
   expect.poll(async () => Boolean(await condition()), { timeout, interval: 25 }).toBe(true);
 
-/** No whole number, key or secret is in what the command wrote. */
+/** Fails if the command wrote a whole number, a key or a secret. */
 export function expectQuiet(command: Command, ...more: readonly string[]): void {
   const text = command.out + command.err;
-  // A UUID can hold as many digits.
+  // A UUID can contain as many digits.
   expect(text.replace(/[\da-f]{8}(-[\da-f]{4}){3}-[\da-f]{12}/g, "")).not.toMatch(/(?<!\d)(33|44)\d{9,10}(?!\d)/);
   for (const word of [apiKey, secret, ...more]) expect(text.includes(word), `${word} in ${text}`).toBe(false);
 }

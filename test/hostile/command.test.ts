@@ -27,7 +27,7 @@ import {
 const number = "+33612345678";
 const memory = ["./verifier.js", "--data", "memory"];
 
-/** A server of the test, on a free port of the loopback address. */
+/** A server on a free port of the loopback address, until the test ends. */
 async function listening(answer: (path: string, headers: NodeJS.Dict<string | string[]>) => number): Promise<string> {
   const server = createServer((request, response) => {
     request.resume().on("end", () => response.writeHead(answer(request.url ?? "", request.headers), { "content-type": "application/json" }).end("{}"));
@@ -41,7 +41,7 @@ async function listening(answer: (path: string, headers: NodeJS.Dict<string | st
 }
 
 describe("the command line", () => {
-  test("a mistake ends with 2 and names the word that is wrong: docs/serve.md#when-it-does-not-start", async () => {
+  test("a mistake exits with 2 and names the wrong word: docs/serve.md#when-it-does-not-start", async () => {
     const cwd = place({ "verifier.js": ordinary, "plain.js": "export const verifier = createVerifier({ ...options, store: memoryStore() });" });
     const mistakes: [readonly string[], string, Record<string, string>?][] = [
       [["serv", "./verifier.js"], "unknown command serv"],
@@ -61,7 +61,7 @@ describe("the command line", () => {
     }
   });
 
-  test("--data is not for a module that exports a verifier, not even with the value memory: docs/serve.md#options", async () => {
+  test("--data is rejected for a module that exports a verifier, even with the value memory: docs/serve.md#options", async () => {
     const cwd = place({ "plain.js": "export const verifier = createVerifier({ ...options, store: memoryStore() });" });
     const command = start(["serve", "./plain.js", "--data", "memory", "--port", "0"], { cwd });
     await until(() => command.out || command.ended !== undefined);
@@ -77,13 +77,13 @@ describe("the command line", () => {
     }
   });
 
-  test("a module that awaits what never settles is reported, even if something else keeps the process alive: docs/serve.md#when-it-does-not-start", async () => {
+  test("a module that awaits a promise that never settles is reported, even if something else keeps the process alive: docs/serve.md#when-it-does-not-start", async () => {
     const cwd = place({ "hangs.js": "setInterval(() => {}, 1_000); await new Promise(() => {});" });
     const command = start(["serve", "./hangs.js", "--data", "memory", "--port", "0"], { cwd });
     await until(() => /hangs\.js/.test(command.out + command.err), 30_000);
   });
 
-  test("a reader of the output that leaves early gets no stack trace: docs/customers.md, docs/no-code.md#settings", async () => {
+  test("closing the output early causes no stack trace: docs/customers.md, docs/no-code.md#settings", async () => {
     const cwd = place({});
     const env = { PHONEPROOF_DATA: "data.db" };
     const { customer_uuid } = JSON.parse((await run(["customers", "create", "--json"], { cwd, env })).out);
@@ -97,7 +97,7 @@ describe("the command line", () => {
 });
 
 describe("serve", () => {
-  test("it serves what the table lists and nothing else, and logs nothing of the caller: docs/serve.md#what-it-serves, docs/serve.md#what-it-logs", async () => {
+  test("it serves only what the table lists, and logs nothing about the caller: docs/serve.md#what-it-serves, docs/serve.md#what-it-logs", async () => {
     const server = await serve([...memory, "--metrics-port", "0"], { cwd: place({ "verifier.js": ordinary }) });
     const created = await call(server, "authentication", { phone_number: number });
     expect([created.status, created.json["status"]]).toEqual([200, "pending"]);
@@ -136,7 +136,7 @@ describe("serve", () => {
     expectQuiet(server);
   });
 
-  test("on SIGTERM a request in progress is answered and no other, and it exits with 0: docs/serve.md#how-it-stops", async () => {
+  test("on SIGTERM it completes requests in progress, accepts no others, and exits with 0: docs/serve.md#how-it-stops", async () => {
     const server = await serve(memory, { cwd: place({ "verifier.js": ordinary }), env: { SLOW: "700" } });
     const whole = create(number);
     const [waits, half, idle, head] = [whole, create(numberOf(2)).slice(0, -5), "", "GET /healthz HTTP/1.1\r\nho"].map((text) => wire(server, text));
@@ -156,7 +156,7 @@ describe("serve", () => {
     expect(server.lines().at(-1)).toMatchObject({ type: "stopped", cut_off: 0 });
   });
 
-  test("while it drains it responds, and is not ready; what --grace cuts off is counted, and it exits with 1: docs/serve.md#how-it-stops", async () => {
+  test("while it drains it responds but is not ready; requests that --grace cuts off are counted, and it exits with 1: docs/serve.md#how-it-stops", async () => {
     const server = await serve([...memory, "--drain", "1", "--grace", "1"], { cwd: place({ "verifier.js": ordinary }), env: { SLOW: "4000" } });
     server.kill();
     await until(() => server.out.includes('"stopping"'));
@@ -176,7 +176,7 @@ describe("serve", () => {
     expect(server.out).not.toContain('"stopped"');
   });
 
-  test("killed amid creates, it has lost none that it acknowledged, and sends none of them again: docs/serve.md#two-files, docs/stores.md", async () => {
+  test("killed during creates, it loses none that it acknowledged, and sends none of them again: docs/serve.md#two-files, docs/stores.md", async () => {
     const cwd = place({ "verifier.js": unruled });
     const how = { cwd, env: { CODES: join(cwd, "codes") } };
     const killed = await serve(["./verifier.js"], how);
@@ -204,7 +204,7 @@ describe("serve", () => {
     expectQuiet(killed);
   });
 
-  test("two servers and a worker on one file: one check in all is valid, each callback comes once: docs/stores.md#sqlite, docs/callbacks.md#who-delivers", async () => {
+  test("with two servers and a worker on one file, each code is valid once and each callback is posted once: docs/stores.md#sqlite, docs/callbacks.md#who-delivers", async () => {
     const cwd = place({ "verifier.js": unruled });
     const ids: string[] = [];
     const ORIGIN = await listening((_path, headers) => {
@@ -235,7 +235,7 @@ describe("serve", () => {
     for (const one of [worker, ...servers]) expectQuiet(one);
   });
 
-  test("paths may have spaces, signs and letters of any language, and the disk of the log may be full: docs/serve.md#options", async () => {
+  test("paths may contain spaces, special characters and letters of any language, and the disk of the log may be full: docs/serve.md#options", async () => {
     const cwd = place({ "ver ifier é.js": ordinary }, "a#b?c%20 日");
     const first = await serve(["./ver ifier é.js", "--data", "da ta?mode=memory#é.db"], { cwd, env: { TZ: "Pacific/Kiritimati", LC_ALL: "tr_TR.UTF-8" } });
     const { json } = await call(first, "authentication", { phone_number: number });
@@ -275,7 +275,7 @@ describe("serve", () => {
     expect((await call(server, "authentication", { phone_number: number })).json["status"]).toBe("pending");
   });
 
-  test("/healthz returns 503 while every request does, as the file is gone or replaced: docs/serve.md#what-it-serves, docs/stores.md#sqlite", async () => {
+  test("/healthz returns 503, as every request does, if the file is deleted or replaced: docs/serve.md#what-it-serves, docs/stores.md#sqlite", async () => {
     const cwd = place({ "verifier.js": ordinary });
     const server = await serve(["./verifier.js"], { cwd });
     expect([(await call(server, "authentication", { phone_number: number })).status, await healthOf(server)]).toEqual([200, 200]);
@@ -300,7 +300,7 @@ describe("serve", () => {
     }
   });
 
-  test("logs never contain a whole number or a code, also where a sender, a lookup or a rule fails with them: docs/privacy.md, docs/operations.md#what-is-secure-and-how", async () => {
+  test("logs never contain a whole number or a code, even if the error of a sender, a lookup or a rule does: docs/privacy.md, docs/operations.md#what-is-secure-and-how", async () => {
     const failing = `
       const sent = { async send({ to, code, text }) { throw new Error(\`no route to \${to} for \${code}: \${text}\`); } };
       const lookup = { name: "hlr", async lookup(of) { throw new Error("no answer about " + JSON.stringify(of)); } };
@@ -396,7 +396,7 @@ describe("why, unlock, erase, stats", () => {
     expect(await told("stats")).toMatchObject({ ended: 0, json: { sends: 6, verified: 0, refused: 1 } });
   });
 
-  test("a missing customer or secret is an error in the command line, which exits with 2: docs/no-code.md#settings", async () => {
+  test("a missing customer or secret exits with 2 and names the setting: docs/no-code.md#settings", async () => {
     const cwd = place({ "verifier.js": ordinary });
     const from = { cwd, env: { PHONEPROOF_DATA: "phoneproof.db" } };
     await run(["customers", "list"], from);
@@ -406,7 +406,7 @@ describe("why, unlock, erase, stats", () => {
     expect([nobody.ended, nobody.err]).toEqual([2, expect.stringContaining("--customer")]);
   });
 
-  test("without a data file they report that, even with a module, and create none: docs/no-code.md#the-request-did-not-reach-us", async () => {
+  test("without a data file they report that there is none, even with a module, and create none: docs/no-code.md#the-request-did-not-reach-us", async () => {
     const cwd = place({ "verifier.js": ordinary });
     const elsewhere = join(cwd, "elsewhere");
     mkdirSync(elsewhere);
@@ -420,7 +420,7 @@ describe("why, unlock, erase, stats", () => {
 });
 
 describe("doctor", () => {
-  test("it finds what it promises and nothing else, and shows no credential: docs/watching.md#ping-doctor-why-explain", async () => {
+  test("it finds the documented problems and no others, and shows no credential: docs/watching.md#ping-doctor-why-explain", async () => {
     const twilio = await listening(() => 401);
     const credential = "1234567890abcdef1234567890abcdef";
     const module = `

@@ -2,7 +2,7 @@ import { describe, expect, it } from "vitest";
 import { PlainStore } from "../store/plain-store.js";
 import { callbackUrl, drive, ending, type Fate, fates, pass, rigged, type Service, service, tallied, turns, wide } from "./kit.js";
 
-/** A service whose store is rigged, with a code in its user's hand. */
+/** A service with a rigged store, whose user has received a code. */
 async function withCode(options: Parameters<typeof service>[0] = {}) {
   const store = rigged(new PlainStore());
   const one = service({ store, ...options });
@@ -11,7 +11,7 @@ async function withCode(options: Parameters<typeof service>[0] = {}) {
   return { ...one, store, id, code: one.sender.codeOf(id) };
 }
 
-/** Commits meet `fate` during `run`; then the store is back, what was held lands, and a minute passes. */
+/** Gives commits `fate` during `run`; then the store is back, held commits land, and a minute passes. */
 async function during(one: Service & { readonly store: ReturnType<typeof rigged> }, fate: Fate, run: () => Promise<void>): Promise<void> {
   one.store.fate = (method) => (method === "commit" ? fate : "done");
   await run();
@@ -21,7 +21,7 @@ async function during(one: Service & { readonly store: ReturnType<typeof rigged>
 }
 
 describe.each(fates)("a commit that is %s", (fate) => {
-  it("costs a retry that answered 503 no retry, no cool-down, no live code, no cap and no event", async () => {
+  it("costs a retry that returned 503 no retry, no cool-down, no live code, no cap and no event", async () => {
     const one = await withCode();
     one.clock.advance(31_000);
     await during(one, fate, async () => {
@@ -46,7 +46,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(await one.check(one.id, one.code)).toMatchObject({ status: "valid" });
   });
 
-  it("costs a create that answered 503 no cap and no money, and nothing is sent or told", async () => {
+  it("costs a create that returned 503 no cap and no money, and nothing is sent or reported", async () => {
     const store = rigged(new PlainStore());
     const limits = {
       ...wide,
@@ -68,13 +68,13 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(tallied(endings)).toEqual({ pending: 3, rate_limited: 1 });
   });
 
-  it.each(["numbersPerDevice", "numbersPerIp"])("costs a create that answered 503 no place among distinct numbers: %s", async (cap) => {
+  it.each(["numbersPerDevice", "numbersPerIp"])("does not count a create that returned 503 among distinct numbers: %s", async (cap) => {
     const store = rigged(new PlainStore());
     const one = { ...service({ store, policy: { limits: { ...wide, [cap]: [{ limit: 3, window: 3600 }] } } }), store };
     const fields = { device_id: "device", ip: "203.0.113.7" };
     expect(await ending(one.create(0, fields))).toBe("pending");
     await during(one, fate, async () => {
-      // One that was counted before, and others.
+      // A number that was counted before, and three others.
       for (let i = 0; i < 4; i++) expect(await drive(one.clock, ending(one.create(i, fields)))).toBe("unavailable");
     });
     const endings: string[] = [];
@@ -82,7 +82,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(endings).toEqual(["pending", "pending", "pending", "rate_limited"]);
   });
 
-  it("leaves a keyed create that answered 503 to be repeated: one message, one count", async () => {
+  it("lets a create under a key be repeated after a 503, with one message and one count", async () => {
     const store = rigged(new PlainStore());
     const one = { ...service({ store }), store };
     const keyed = () => one.create(1, {}, { idempotencyKey: "k" });
@@ -98,7 +98,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(await one.check(created.authentication_uuid, one.sender.codeOf(created.authentication_uuid))).toMatchObject({ status: "valid" });
   });
 
-  it("after a keyed create's 503, a repeat at once never sends twice, and answers what is so", async () => {
+  it("does not let an immediate repeat of a create under a key send twice after a 503", async () => {
     const store = rigged(new PlainStore());
     const one = { ...service({ store }), store };
     const keyed = () => one.create(1, {}, { idempotencyKey: "k" });
@@ -112,7 +112,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(one.sender.messages.length).toBeLessThanOrEqual(1);
     expect(["pending", "unavailable"]).toContain(first);
     expect(again.status).toBe("pending");
-    // "If the repeat answers `pending` and no message comes, that is what retry is for."
+    // If the repeat returns `pending` and no message comes, a retry sends one.
     const id = again.authentication_uuid;
     if (one.sender.messages.length === 0) {
       one.clock.advance(31_000);
@@ -123,7 +123,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(await one.check(id, one.sender.codeOf(id))).toMatchObject({ status: "valid" });
   });
 
-  it("of a check with the right code, keyed, is answered `valid` by its repeat", async () => {
+  it("of a check with the right code under a key lets its repeat return `valid`", async () => {
     const one = await withCode();
     const keyed = () => one.check(one.id, one.code, { idempotencyKey: "c" });
     await during(one, fate, async () => expect(await drive(one.clock, ending(keyed()))).toBe("unavailable"));
@@ -132,7 +132,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(await one.check(one.id, one.code)).toMatchObject({ status: "already_validated" });
   });
 
-  it("of a check with a wrong code, keyed, counts it once", async () => {
+  it("of a check with a wrong code under a key counts it once", async () => {
     const one = await withCode();
     const keyed = () => one.check(one.id, one.wrong(one.id), { idempotencyKey: "c" });
     await during(one, fate, async () => {
@@ -144,7 +144,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(endings).toEqual(["invalid", "invalid", "invalid", "invalid", "rate_limited"]);
   });
 
-  it("never lets more than five wrong codes be judged, however many were lost", async () => {
+  it("never lets more than five wrong codes be evaluated, however many were lost", async () => {
     const one = await withCode();
     let answered = 0;
     for (let i = 0; i < 2; i++) {
@@ -157,7 +157,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     expect(await one.check(one.id, one.code)).toMatchObject({ status: "rate_limited" });
   });
 
-  it("after the message went turns no answer into an error, and its event is told once", async () => {
+  it("after the message was sent does not turn the result into an error, and its event is reported once", async () => {
     const store = rigged(new PlainStore());
     const one = { ...service({ store }), store };
     one.sender.answer = async () => {
@@ -196,7 +196,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
 });
 
 describe.each(fates)("a settling commit that is %s", (fate) => {
-  it("lets no message that the carrier rejected push the only code out that the user ever got", async () => {
+  it("does not let messages that the carrier rejected push out the only code that the user received", async () => {
     const one = await withCode();
     let carrierRejects = true;
     one.sender.answer = async () => {
@@ -215,7 +215,7 @@ describe.each(fates)("a settling commit that is %s", (fate) => {
     expect(await one.check(one.id, one.code)).toMatchObject({ status: "valid" });
   });
 
-  it("gives back in the end what a message that the carrier rejected did not cost", async () => {
+  it("eventually gives back the price of a message that the carrier rejected", async () => {
     const store = rigged(new PlainStore());
     const one = service({ store, price: 1, policy: { limits: { ...wide, spend: [{ amount: 2, per: "day" }] } } });
     one.sender.answer = async () => {
@@ -235,7 +235,7 @@ describe.each(fates)("a settling commit that is %s", (fate) => {
 });
 
 describe("a commit that lands after everything else (docs/contract.md#lost-write)", () => {
-  it("of a create is taken back: no cap, no event", async () => {
+  it("of a create is undone: no cap, no event", async () => {
     const store = rigged(new PlainStore());
     const one = service({ store, policy: { limits: { ...wide, perCustomer: [{ limit: 1, window: 3600 }] } } });
     let first = true;
@@ -253,7 +253,7 @@ describe("a commit that lands after everything else (docs/contract.md#lost-write
     expect(await ending(one.create(2))).toBe("pending");
   });
 
-  it("of a retry is taken back: no retry, no cool-down, no event", async () => {
+  it("of a retry is undone: no retry, no cool-down, no event", async () => {
     const one = await withCode();
     one.clock.advance(31_000);
     let first = true;
@@ -272,7 +272,7 @@ describe("a commit that lands after everything else (docs/contract.md#lost-write
     expect(await one.check(one.id, one.code)).toMatchObject({ status: "valid" });
   });
 
-  it("of a retry does not take back the retry that the user made meanwhile", async () => {
+  it("of a retry does not undo the retry that the user made in the meantime", async () => {
     const one = await withCode();
     one.clock.advance(31_000);
     let first = true;
@@ -294,7 +294,7 @@ describe("a commit that lands after everything else (docs/contract.md#lost-write
 });
 
 describe("a store that hangs", () => {
-  it.each(["find", "commit"] as const)("at %s answers 503 with Retry-After within storeTimeout, by the system's clock too", async (method) => {
+  it.each(["find", "commit"] as const)("at %s gives 503 with Retry-After after storeTimeout, on the system clock too", async (method) => {
     const store = rigged(new PlainStore());
     const one = service({ store, clock: undefined, storeTimeout: 0.3 });
     const { authentication_uuid: id } = await one.create(1);
@@ -306,7 +306,7 @@ describe("a store that hangs", () => {
     };
     await Promise.all(
       Object.entries(bodies).map(async ([path, fields]) => {
-        // What this process still holds of a record needs no `find`; another process does.
+        // This process still holds the record and needs no `find`; another process needs one.
         const other = service({ store, clock: undefined, storeTimeout: 0.3, customer: one.customer });
         const started = performance.now();
         const answer = await other.verifier.http.handle({
@@ -329,7 +329,7 @@ describe("a store that hangs", () => {
     );
   });
 
-  it("through 500 requests at once, on every method, is usable as soon as it is back, with nothing lost", async () => {
+  it("during 400 concurrent requests, on every method, works as soon as it is back, with nothing lost", async () => {
     const store = rigged(new PlainStore());
     const one = service({ store, policy: { limits: { ...wide, perCustomer: [{ limit: 600, window: 86_400 }] } } });
     const before = await Promise.all(Array.from({ length: 100 }, (_, i) => one.create(i)));
@@ -355,7 +355,7 @@ describe("a store that hangs", () => {
     expect(tallied(checks)).toEqual({ valid: 100 });
   });
 
-  it("for the carrier's whole time and then fails leaves a code that works, and a retry", async () => {
+  it("once the carrier has the message leaves a code that works, and a retry", async () => {
     const one = await withCode();
     one.clock.advance(31_000);
     one.sender.answer = async () => {

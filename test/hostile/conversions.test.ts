@@ -12,7 +12,7 @@ const idIn = ({ url, body }: SeenRequest) =>
 const ok: Reply = { status: 200, body: "{}" };
 const listeners = ["twilio", "vonage", "aws"];
 
-/** A carrier that sends and listens; `reply` is how it takes conversions. */
+/** A carrier that takes messages and conversions; `reply` is its response to a conversion. */
 async function listener(name: string, reply: Reply = ok) {
   const script = scriptOf(name);
   let messages = 0;
@@ -43,11 +43,11 @@ async function world(name: string, reply?: Reply, more: object = {}) {
   const first = process();
   return { carrier, conversions, store, clock, first, beside: () => process(first.customer) };
 }
-/** The code of the nth message that the carrier took. */
+/** The code in the text of a message. */
 const codeIn = (text: string) => /\d{6}/.exec(text)?.[0] ?? "";
 
 describe.each(listeners)("%s: conversions", (name) => {
-  it("a right code is told once, a wrong one never, a repeated or late one never again", async () => {
+  it("a right code is reported once, a wrong one never, and a repeated check not again", async () => {
     const { first, carrier, conversions } = await world(name);
     const { authentication_uuid: id } = await first.create("+14155552671");
     const code = codeIn(carrier.taken[0]?.text ?? "");
@@ -63,7 +63,7 @@ describe.each(listeners)("%s: conversions", (name) => {
     expect(conversions()).toHaveLength(1);
   });
 
-  it("twins are told once, and names the message whose code was typed: the first of two", async () => {
+  it("concurrent checks are reported once, with the message whose code was entered: the first of two", async () => {
     const { first, carrier, conversions, clock } = await world(name);
     const { authentication_uuid: id } = await first.create("+14155552671");
     clock.advance(31_000);
@@ -74,11 +74,11 @@ describe.each(listeners)("%s: conversions", (name) => {
     await eventually("it is told", () => conversions().length > 0);
     await turns();
     expect(conversions()).toHaveLength(1);
-    // Ids of the stand-ins end with the number of the request.
+    // Message ids of the test's carriers end with the number of the request.
     expect(idIn(conversions()[0] as SeenRequest)).toMatch(/1$/);
   });
 
-  it("is told by the process that heard the check, when another one sent", async () => {
+  it("the process that handled the check reports it, even if another one sent the message", async () => {
     const { first, carrier, conversions, beside } = await world(name);
     const { authentication_uuid: id } = await first.create("+14155552671");
     expect((await beside().check(id, codeIn(carrier.taken[0]?.text ?? ""))).status).toBe("valid");
@@ -86,7 +86,7 @@ describe.each(listeners)("%s: conversions", (name) => {
     expect(idIn(conversions()[0] as SeenRequest)).toMatch(/1$/);
   });
 
-  it("an expired code is not told", async () => {
+  it("an expired code is not reported", async () => {
     const { first, carrier, conversions, clock } = await world(name);
     const { authentication_uuid: id } = await first.create("+14155552671");
     clock.advance(600_000);
@@ -100,7 +100,7 @@ describe.each(listeners)("%s: conversions", (name) => {
     ["refuses, and repeats what it was told", { status: 400, body: '{"message":"+14155552671"}' }],
     ["redirects", { status: 302, body: "" }],
     ["garbles", { status: 200, body: "<html>" }],
-  ])("a carrier that %s: the check answers as ever, it is tried once, and the log holds no number, code or key", async (_, reply) => {
+  ])("a carrier that %s: the check returns as usual, the report is tried once, and the log has no number, code or key", async (_, reply) => {
     const { first, carrier, conversions } = await world(name, reply);
     const { authentication_uuid: id } = await first.create("+14155552671");
     const code = codeIn(carrier.taken[0]?.text ?? "");
@@ -113,7 +113,7 @@ describe.each(listeners)("%s: conversions", (name) => {
     expect(conversions()).toHaveLength(1);
   });
 
-  it("a carrier that hangs: the check is answered without it", async () => {
+  it("a carrier that hangs does not delay the check", async () => {
     const withheld: Promise<Response>[] = [];
     let sending = true;
     const { carrier } = await listener(name);
@@ -140,7 +140,7 @@ describe.each(listeners)("%s: conversions", (name) => {
     await one.verifier.close();
   });
 
-  it("none is told, and no id is kept, without `conversions`", async () => {
+  it("nothing is reported without `conversions`", async () => {
     const { first, carrier, conversions } = await world(name, ok, { conversions: false });
     const { authentication_uuid: id } = await first.create("+14155552671");
     expect((await first.check(id, codeIn(carrier.taken[0]?.text ?? ""))).status).toBe("valid");
@@ -148,7 +148,7 @@ describe.each(listeners)("%s: conversions", (name) => {
     expect(conversions()).toEqual([]);
   });
 
-  it("whatever the store does to the check: told at most once, and never for what was not valid", async () => {
+  it("a check is reported at most once, whatever the store does to it", async () => {
     for (const fate of fates.filter((one) => one !== "late"))
       for (let step = 1; step <= 3; step++) {
         const { first, carrier, conversions, store, clock } = await world(name);
@@ -166,10 +166,10 @@ describe.each(listeners)("%s: conversions", (name) => {
   });
 });
 
-describe("ten thousand conversions", () => {
+describe("many conversions", () => {
   const told = { event: "validated", authentication_uuid: "a", attempt: 1, sent_at: 0, chosen: true } as const;
 
-  it.each(listeners)("%s: to a carrier that hangs, at most a hundred are under way, and the rest hold no memory", async (name) => {
+  it.each(listeners)("%s: of ten thousand to a carrier that hangs, at most a hundred are in progress", async (name) => {
     let under = 0;
     const sender = make(name, {
       conversions: true,
@@ -184,7 +184,7 @@ describe("ten thousand conversions", () => {
     expect(under).toBeGreaterThan(0);
   });
 
-  it.each(listeners)("%s: to a carrier that answers, all are told that come one after another", async (name) => {
+  it.each(listeners)("%s: a carrier that responds gets all that come one after another", async (name) => {
     let asked = 0;
     const sender = make(name, {
       conversions: true,
@@ -197,7 +197,7 @@ describe("ten thousand conversions", () => {
     expect(asked).toBe(500);
   });
 
-  it("aws: credentials() that hung a while cost the conversions of that while, and no later ones", async () => {
+  it("aws: conversions are reported again once a credentials() that hung has recovered", async () => {
     let hang = true;
     let asked = 0;
     const sender = make("aws", {
@@ -208,7 +208,7 @@ describe("ten thousand conversions", () => {
         return new Response("{}");
       },
     });
-    // The time of each is over as it begins.
+    // Each one has timed out as it begins.
     const time = vi.spyOn(AbortSignal, "timeout").mockReturnValue(AbortSignal.abort());
     for (let i = 0; i < 150; i++) void sender.feedback?.({ ...told, messageId: `m${i}` })?.catch?.(() => undefined);
     await turns();

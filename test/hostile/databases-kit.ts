@@ -14,14 +14,14 @@ function section(title: string): string {
   return text;
 }
 
-/** The rights of docs/stores.md for an ACL user of Redis, as its line has them. */
+/** The rights that docs/stores.md lists for an ACL user of Redis. */
 export function documentedRights(): string[] {
   const line = /`ACL SETUSER app on >PASSWORD ([^`]+)`/.exec(section("Redis"))?.[1];
   if (line === undefined) throw new Error("docs/stores.md has no line of rights for Redis");
   return line.split(" ");
 }
 
-/** All rights that docs/stores.md names for Redis, in that line, beside it and where it is about a cluster. */
+/** All rights that docs/stores.md names for Redis, including those for a cluster. */
 export function rightsOfCluster(): string[] {
   const near = `${section("Redis")}${section("The client is yours")}`;
   return [...new Set([...documentedRights(), ...(near.match(/(?<=[`\s])\+@?[a-z]+(\|[a-z]+)?/g) ?? [])])];
@@ -34,7 +34,7 @@ export function documentedGrants(): string {
   return grants;
 }
 
-/** Whether docs/stores.md says that the log of an SQLite file must be deleted before a backup is put in its place. */
+/** Whether docs/stores.md says to delete the log of an SQLite file before a backup is restored. */
 export const deletesLogBeforeRestore = /- \*\*Backup\.\*\*[^\n]*(delete|remove)[^\n]*-wal/i.test(section("SQLite"));
 
 /** A cluster of three masters without replicas. */
@@ -49,5 +49,5 @@ export async function startMasters(): Promise<RedisServer[]> {
   return masters;
 }
 
-/** The commands of Redis in an advice of the doctor. */
+/** The Redis commands in a fix that doctor gives. */
 export const commandsIn = (fix: string): string[][] => [...fix.matchAll(/CONFIG (?:SET [a-z-]+ [a-z]+|REWRITE)/g)].map(([command]) => command.split(" "));

@@ -24,7 +24,7 @@ import { customer, ordinary, place, run } from "./command-kit.js";
 import { commandsIn, deletesLogBeforeRestore, documentedGrants, documentedRights, rightsOfCluster, startMasters } from "./databases-kit.js";
 import { aboutStore, counted, flow, newNumber, outcome, processOn, rightFlow } from "./store-users-kit.js";
 
-/** What docs/stores.md sets for node-redis. */
+/** The settings of docs/stores.md for node-redis. */
 const settings = {
   disableOfflineQueue: true,
   pingInterval: 1000,
@@ -46,7 +46,7 @@ describe.skipIf(!redisIsInstalled("databases"))("Redis, as operators run it", ()
   it.each([
     ["redis 6", createClient],
     ["redis 5", createClient5 as unknown as typeof createClient],
-  ])("an ACL user with the documented rights logs no error with the documented settings: %s (docs/stores.md#redis)", async (_, make) => {
+  ])("an ACL user with the documented rights and settings causes no error: %s (docs/stores.md#redis)", async (_, make) => {
     await server.cli("ACL", "SETUSER", "app", "reset", "on", ">p", ...documentedRights());
     const errors: string[] = [];
     const client = make({ url: `redis://app:p@127.0.0.1:${server.port}`, ...settings });
@@ -60,7 +60,7 @@ describe.skipIf(!redisIsInstalled("databases"))("Redis, as operators run it", ()
     expect(errors).toEqual([]);
   });
 
-  it("an ACL user with all the rights that are documented can use a cluster (docs/stores.md#redis)", async () => {
+  it("an ACL user with all documented rights can use a cluster (docs/stores.md#redis)", async () => {
     for (const one of masters) await one.cli("ACL", "SETUSER", "app", "reset", "on", ">p", ...rightsOfCluster());
     const errors: string[] = [];
     const client = createCluster({ rootNodes: masters.map(({ url }) => ({ url })), defaults: { username: "app", password: "p", ...settings } });
@@ -74,7 +74,7 @@ describe.skipIf(!redisIsInstalled("databases"))("Redis, as operators run it", ()
     expect(await flow(processOn(redisStore({ client: client as unknown as RedisClient })))).toBe(rightFlow);
   });
 
-  it("doctor reports each master of a cluster that evicts: each holds authentications (docs/stores.md#redis, docs/watching.md#ping-doctor-why-explain)", async () => {
+  it("doctor reports each master of a cluster that evicts, since each holds authentications (docs/stores.md#redis, docs/watching.md#ping-doctor-why-explain)", async () => {
     const client = createCluster({ rootNodes: masters.map(({ url }) => ({ url })) }).on("error", () => {});
     await client.connect();
     onTestFinished(() => client.destroy());
@@ -93,7 +93,7 @@ describe.skipIf(!redisIsInstalled("databases"))("Redis, as operators run it", ()
     }
   });
 
-  it("what is acknowledged after doctor's advice was followed survives a restart (docs/stores.md#redis, docs/watching.md#ping-doctor-why-explain)", async () => {
+  it("after doctor's advice was followed, acknowledged data survives a restart (docs/stores.md#redis, docs/watching.md#ping-doctor-why-explain)", async () => {
     const folder = mkdtempSync(join(tmpdir(), "phoneproof-redis-"));
     const file = join(folder, "redis.conf");
     const port = await freePort();
@@ -123,7 +123,7 @@ describe.skipIf(!redisIsInstalled("databases"))("Redis, as operators run it", ()
     expect(await aboutStore(one.verifier)).toEqual([]);
     const { customer_uuid } = await one.verifier.customers.create({ name: "ACME" });
     const { authentication_uuid } = await one.verifier.createAuthentication({ customer_uuid, phone_number: newNumber() });
-    // A server that is still writing its first file has not kept anything yet.
+    // A server that is still writing its first file has not stored anything yet.
     await until("the file is written", async () => !/aof_rewrite_(in_progress|scheduled):1/.test(await client.info("persistence")));
     await end();
     end = await begin();
@@ -142,7 +142,7 @@ describe.skipIf(!postgresIsInstalled("databases"))("PostgreSQL, as operators run
   });
   afterAll(() => server.stop());
 
-  /** A database whose owner has made the schema, and a process of the role `app` with the documented rights. */
+  /** A database whose owner has created the schema, and a process with the role `app` and the documented rights. */
   async function withRole(...before: readonly string[]) {
     const url = await newDatabase(server);
     const owner = poolOf(url);
@@ -158,7 +158,7 @@ describe.skipIf(!postgresIsInstalled("databases"))("PostgreSQL, as operators run
     return { url, owner, one: processOn(postgresStore({ pool })) };
   }
 
-  /** Does what an advice says, as the owner of the database. */
+  /** Applies a fix as the owner of the database. */
   async function follow(owner: Pool, fix: string): Promise<string> {
     const statement = /(delete from \S+)/.exec(fix)?.[1];
     const steps = /schemaSql\(\)|ensureSchema\(\)/.test(fix) ? [...(statement === undefined ? [] : [statement]), schemaSql()] : [fix];
@@ -175,7 +175,7 @@ describe.skipIf(!postgresIsInstalled("databases"))("PostgreSQL, as operators run
   it.each([
     ["usage of the schema", "revoke usage on schema phoneproof from app"],
     ["insert in a table", "revoke insert on phoneproof.record from app"],
-  ])("a missing right is there once the owner has run the statement that doctor gives: %s (docs/stores.md#postgresql)", async (_, revoke) => {
+  ])("the statement that doctor gives restores a missing right: %s (docs/stores.md#postgresql)", async (_, revoke) => {
     const { owner, one } = await withRole();
     await owner.query(revoke);
     const found = await aboutStore(one.verifier);
@@ -185,7 +185,7 @@ describe.skipIf(!postgresIsInstalled("databases"))("PostgreSQL, as operators run
     expect(await flow(one)).toBe(rightFlow);
   });
 
-  it("the documented rights are enough where functions are not executable by everyone (docs/stores.md#postgresql)", async () => {
+  it("the documented rights are enough even if not everyone may execute functions (docs/stores.md#postgresql)", async () => {
     const { one } = await withRole("alter default privileges revoke execute on functions from public");
     expect(await flow(one).catch((error: Error) => error.message)).toBe(rightFlow);
   });
@@ -198,7 +198,7 @@ describe.skipIf(!postgresIsInstalled("databases"))("PostgreSQL, as operators run
     expect((await aboutStore(one.verifier)).map(({ level }) => level)).toContain("fault");
   });
 
-  it("each function that is missing is there once doctor's advice was followed, and ensureSchema() still works (docs/stores.md#postgresql)", async () => {
+  it("doctor's advice restores each missing function, and ensureSchema() still works (docs/stores.md#postgresql)", async () => {
     const url = await newDatabase(server);
     const owner = poolOf(url);
     onTestFinished(() => owner.end());
@@ -219,7 +219,7 @@ describe.skipIf(!postgresIsInstalled("databases"))("PostgreSQL, as operators run
     }
   });
 
-  it("each table that is missing is there once doctor's advice was followed, and ensureSchema() still works (docs/stores.md#postgresql)", async () => {
+  it("doctor's advice restores each missing table, and ensureSchema() still works (docs/stores.md#postgresql)", async () => {
     const url = await newDatabase(server);
     const owner = poolOf(url);
     onTestFinished(() => owner.end());
@@ -249,7 +249,7 @@ describe.skipIf(!postgresIsInstalled("databases"))("PostgreSQL, as operators run
     expect(await aboutStore(one.verifier)).not.toEqual([]);
   });
 
-  it("a dump that is taken while a service sends holds all that was acknowledged before it, and serves in another database", async () => {
+  it("a dump taken while a service sends has everything acknowledged before it, and works in another database", async () => {
     const [from, to] = [await newDatabase(server), await newDatabase(server)];
     const [pool, restored] = [poolOf(from), poolOf(to)];
     onTestFinished(async () => {
@@ -282,7 +282,7 @@ describe.skipIf(!postgresIsInstalled("databases"))("PostgreSQL, as operators run
     expect(counted(await Promise.all(checks))).toEqual({ valid: 40 });
   });
 
-  it("doctor, why and stats make nothing in a database that holds no store (docs/contract.md#ping, docs/no-code.md#settings)", async () => {
+  it("doctor, why and stats create nothing in a database without a store (docs/contract.md#ping, docs/no-code.md#settings)", async () => {
     const cwd = place({ "verifier.js": ordinary });
     const schemas = "select nspname from pg_namespace where nspname !~ '^(pg_|information_schema|public)'";
     for (const args of [
@@ -302,7 +302,7 @@ const mongo = await mongoServer("databases");
 describe.skipIf(!mongo)("MongoDB, as operators run it", () => {
   afterAll(() => mongo?.stop());
 
-  it("why makes nothing in a database that holds no store (docs/no-code.md#settings)", async () => {
+  it("why creates nothing in a database without a store (docs/no-code.md#settings)", async () => {
     const client = await MongoClient.connect(mongo?.url as string);
     const db = client.db(newMongoDatabase());
     onTestFinished(async () => {
@@ -318,11 +318,11 @@ describe.skipIf(!mongo)("MongoDB, as operators run it", () => {
 });
 
 describe.skipIf(!openSqlite)("SQLite, as operators run it", () => {
-  it("a backup that is put in place as documented after a crash holds what it held (docs/stores.md#sqlite, Backup)", async () => {
+  it("a backup that is restored as documented after a crash has all its authentications (docs/stores.md#sqlite, Backup)", async () => {
     const { file, folder, remove } = newFolder();
     onTestFinished(remove);
     const codes = new Map<string, string>();
-    /** A process that creates as many, and whether it ends in order. */
+    /** A process that creates `count` authentications and may take a backup; `end` closes it. */
     const service = async (count: number, copy: string | undefined) => {
       const store = sqliteStore({ file });
       const one = processOn(store);
@@ -364,8 +364,8 @@ describe.skipIf(!openSqlite)("SQLite, as operators run it", () => {
   });
 });
 
-describe("customers of one moment", () => {
-  it("are each listed once, page by page, on every store (docs/customers.md)", async () => {
+describe("customers created at the same moment", () => {
+  it("are each listed once, page by page, in memory, SQLite and Redis (docs/customers.md)", async () => {
     const { file, remove } = newFolder();
     const stores: Record<string, Store> = { memory: memoryStore(), ...(openSqlite !== undefined && { sqlite: sqliteStore({ file }) }) };
     onTestFinished(async () => {

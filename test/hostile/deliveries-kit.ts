@@ -7,7 +7,7 @@ import { start } from "../support/verifier.js";
 import { type RiggedStore, rigged, type Service, sender, service } from "./kit.js";
 import { day, hour, roomy } from "./one-commit-kit.js";
 
-/** One of several processes that deliver, each with its own way to the store. */
+/** One of several processes that deliver, each with its own access to the store. */
 export interface Party extends Service {
   readonly store: RiggedStore;
   readonly events: readonly VerifierEvent[];
@@ -20,7 +20,7 @@ type Options = Partial<VerifierOptions> & { readonly customer?: string; readonly
 
 export const customer = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 
-/** Processes of one customer. `stores`: the store of all, or each one's handle on it; `own`: what else differs between them. */
+/** Processes of one customer. `stores`: the shared store, or each one's handle on it; `own`: other options that differ. */
 export function parties(count: number, stores: Store | ((i: number) => Store), options: Options = {}, own: (i: number) => Options = () => ({})): Party[] {
   const shared = { clock: fixedClock(start), sender: sender(options.price), customer, conversion: "reported" as const, ...options };
   return Array.from({ length: count }, (_, i) => {
@@ -54,7 +54,7 @@ export const times = <T>(count: number, make: (i: number) => T): T[] => Array.fr
 /** Codes that differ. */
 export const codeAt = (index: number): string => String(100_000 + index);
 
-/** No cap that a test meets, and a ceiling that none meets. */
+/** Caps and a ceiling that no test reaches. */
 export const priced = (policy: PolicyOverride = {}): PolicyOverride => ({
   ...roomy,
   ...policy,
@@ -73,20 +73,20 @@ export async function endings(calls: readonly Promise<{ readonly status: string 
   return settled.map((one) => (one.status === "fulfilled" ? one.value.status : ((one.reason as { code?: string }).code ?? String(one.reason))));
 }
 
-/** All that a plain store holds, one text for each record, window, sum and so on. */
+/** Everything that a plain store holds, one text for each record, window, sum and so on. */
 export const held = ({ records, windows, sums, values, counters }: PlainStore): string[] =>
   [...records, ...[...windows].map(([name, members]) => [name, ...members]), ...[...sums].map(([name, parts]) => [name, ...parts]), ...values, ...counters].map(
     (one) => JSON.stringify(one),
   );
 
-/** How a code may be spelled. */
+/** Forms in which a code may be written. */
 export function spellingsOfCode(code: string): readonly string[] {
   const bytes = Buffer.from(code);
   const halves = [code.slice(0, 3), code.slice(3)] as const;
   return [code, bytes.toString("hex"), bytes.toString("base64url").slice(0, -1), [...code].reverse().join(""), halves.join("-"), halves.join(" ")];
 }
 
-/** Days of messages, each at half past midnight UTC; ends at 13:00 of the day after them, when no cell holds one of them. */
+/** Days of messages, each at half past midnight UTC; ends at 13:00 of the day after, when no cell counts them any more. */
 export async function days(count: number, { clock }: Party, daily: (day: number) => Promise<unknown>): Promise<void> {
   const first = Math.ceil(clock.now() / day) * day + hour / 2;
   for (let i = 0; i < count; i++) {
@@ -99,5 +99,5 @@ export async function days(count: number, { clock }: Party, daily: (day: number)
 
 export const alarmsOf = (set: readonly Party[]): string[] => set.flatMap(({ events }) => events.flatMap((one) => (one.type === "alarm" ? [one.alarm] : [])));
 
-/** Fails if there is any other than these. */
+/** Fails if `found` has anything that is not in `allowed`. */
 export const expectOnly = (found: readonly string[], allowed: readonly string[]): void => expect(found.filter((one) => !allowed.includes(one))).toEqual([]);

@@ -26,7 +26,7 @@ import { french, only, roomy, settled } from "./one-commit-kit.js";
 const code = "837465";
 const number = french(9_000);
 
-/** Handles on one new store, one for each process, and all that it holds. */
+/** One new store, with a handle for each process and a dump of what it holds. */
 interface Opened {
   readonly handles: readonly Store[];
   dump(): Promise<Dump> | Dump;
@@ -34,7 +34,7 @@ interface Opened {
 
 type Options = NonNullable<Parameters<typeof parties>[2]>;
 
-/** Registers the races on one kind of store. */
+/** Registers the tests for one kind of store. */
 function deliveryCases(open: (count: number) => Promise<Opened>): void {
   const start = async (options: Options, count = 4) => {
     const { handles, dump } = await open(count);
@@ -42,7 +42,7 @@ function deliveryCases(open: (count: number) => Promise<Opened>): void {
     return { set: parties(count, (i) => handles[i] as Store, { customer, storeTimeout: 60, ...options }), dump, customer };
   };
 
-  it("racers under one key and with one code send one message each (docs/contract.md#deliver-repeats)", async () => {
+  it("concurrent deliveries under one key, and then of one code, send one message each time (docs/contract.md#deliver-repeats)", async () => {
     const { set } = await start({ policy: roomy });
     for (const fields of [{ idempotency_key: "k" }, { purpose: "mfa" }]) {
       const answers = await Promise.all(times(150, (i) => at(set, i).deliver(number, code, fields)));
@@ -52,7 +52,7 @@ function deliveryCases(open: (count: number) => Promise<Opened>): void {
     expect(at(set, 0).sender.messages.map(({ attempt }) => attempt)).toEqual([1, 2]);
   });
 
-  it("racers with other codes to one number: five messages go out, attempts 1 to 5 (docs/contract.md#caps)", async () => {
+  it("concurrent deliveries of different codes to one number send five messages, attempts 1 to 5 (docs/contract.md#caps)", async () => {
     const { set } = await start({ policy: { limits: wide } });
     expectOnly(await endings(times(60, (i) => at(set, i).deliver(number, codeAt(i)))), ["sent", "rate_limited", "unavailable"]);
     for (let i = 0; i < 6; i++) await at(set, i).deliver(number, codeAt(2_000 + i));
@@ -69,7 +69,7 @@ function deliveryCases(open: (count: number) => Promise<Opened>): void {
     expect(at(set, 0).sender.messages).toHaveLength(40);
   });
 
-  it("racing confirmations count once, and credit is given once (docs/contract.md#confirm)", async () => {
+  it("concurrent confirmations count once, and credit is given once (docs/contract.md#confirm)", async () => {
     const { set } = await start({ policy: { ...roomy, spam: only("range") } });
     const { delivery_uuid: id } = await at(set, 0).deliver(number, code);
     const found = await endings(times(150, (i) => at(set, i).confirm(i % 2 ? number : id)));
@@ -78,7 +78,7 @@ function deliveryCases(open: (count: number) => Promise<Opened>): void {
     expect(await room(at(set, 3), french)).toBe(7);
   });
 
-  it("growth rules hold exactly for processes that did not see the past (docs/contract.md#growth-rules)", async () => {
+  it("growth rules hold exactly in processes that did not see the past days (docs/contract.md#growth-rules)", async () => {
     const { set } = await start({ conversion: "unknown", price: 1, policy: priced({ spam: only("range") }) });
     await days(7, at(set, 0), async () => {
       expect(tallied(await endings(times(7, (i) => at(set, i % 2).deliver(french(i), code))))).toEqual({ sent: 7 });
@@ -90,7 +90,7 @@ function deliveryCases(open: (count: number) => Promise<Opened>): void {
     expect(at(set, 0).sender.messages).toHaveLength(49 + 26);
   });
 
-  it("holds no code and no whole number, and nothing once it is erased (docs/contract.md#erase)", async () => {
+  it("the store holds no code and no whole number, and no trace of the number after an erasure (docs/contract.md#erase)", async () => {
     const { set, dump, customer } = await start({ policy: roomy, statistics: {} });
     const [one, two] = set as [Party, Party];
     const ids: string[] = [];
@@ -142,7 +142,7 @@ describe.runIf(redisIsInstalled("deliveries on Redis"))("on Redis", () => {
     afterAll(() => built && rmSync(built.outDir, { recursive: true }));
 
     it.each<End>(["written", "sent", "unsettled", "settled"])(
-      "once its message is %s: another one answers the repeat without a second message, and the rest is as it should be (docs/contract.md#deliver-repeats)",
+      "once its message is %s: another process returns `repeated` without a second message, reports the event and goes on (docs/contract.md#deliver-repeats)",
       async (end) => {
         const customer = randomUUID();
         const [one] = parties(1, redisStore({ client: connect() }), { customer, clock: undefined, storeTimeout: 30, ...brief }) as [Party];

@@ -48,14 +48,14 @@ const code = "837465";
 const number = french(9_000);
 const named = { customer_uuid: customer, phone_number: number };
 const range = { policy: { ...roomy, spam: only("range") } };
-/** How the whole number may be spelled. */
+/** Forms in which the whole number may be written. */
 const whole = spellingsOf(number, number);
-/** Numbers all over the plan. */
+/** Numbers from all over the numbering plan. */
 const spread = (i: number) => french(i % 10_000, i % 100, 60 + (i % 30));
 const quiet = { info() {}, warn() {}, error() {} };
 const never = () => new Promise<never>(() => {});
 
-/** Messages that the range of 10,000 of `number` still takes: 5 if none was counted or confirmed. */
+/** How many messages the range of 10,000 of `number` still allows: 5 if none was counted or confirmed. */
 const left = async (one: Party, fields: Partial<DeliverRequest> = {}) => {
   await settled();
   return room(one, french, fields);
@@ -67,11 +67,11 @@ const stores = [
   ["two steps", () => new TwoStepStore()],
 ] as const;
 
-describe.each(stores)("racers over four processes, on a store of %s", (kind, open) => {
+describe.each(stores)("concurrent calls in several processes, on the store: %s", (kind, open) => {
   const isWhole = kind !== "two steps";
 
   if (isWhole)
-    it.each([{ idempotency_key: "k" }, {}])("a thousand with one code (%o) send one message (docs/contract.md#deliver-repeats)", async (fields) => {
+    it.each([{ idempotency_key: "k" }, {}])("a thousand deliveries of one code (%o) send one message (docs/contract.md#deliver-repeats)", async (fields) => {
       const set = parties(4, open());
       const answers = await Promise.all(times(1_000, (i) => at(set, i).deliver(number, code, fields)));
       expect(tallied(answers.map(({ status }) => status))).toEqual({ sent: 1, repeated: 999 });
@@ -80,7 +80,7 @@ describe.each(stores)("racers over four processes, on a store of %s", (kind, ope
     });
   else
     it("repeats under one key send one message (docs/contract.md#deliver-repeats)", async () => {
-      // A number that can get one more message, and a webhook that is delivered twice at once.
+      // The number can get one more message, and its webhook arrives twice at once.
       const perNumber = [
         { limit: 1, window: 600 },
         { limit: 10, window: 86_400 },
@@ -92,7 +92,7 @@ describe.each(stores)("racers over four processes, on a store of %s", (kind, ope
       expect(["repeated", "rate_limited"]).toContain(found.find((one) => one !== "sent"));
     });
 
-  it("hundreds of codes to one number: five messages go out, under keys of their own, attempts 1 to 5 of one delivery (docs/contract.md#caps)", async () => {
+  it("200 codes to one number, each under its own key, send five messages, attempts 1 to 5 of one delivery (docs/contract.md#caps)", async () => {
     const set = parties(4, open());
     const found = await endings(times(200, (i) => at(set, i).deliver(number, codeAt(i), { idempotency_key: `k${i}` })));
     expectOnly(found, ["sent", "rate_limited", "unavailable"]);
@@ -102,7 +102,7 @@ describe.each(stores)("racers over four processes, on a store of %s", (kind, ope
     expect(new Set(messages.map(({ authentication_uuid }) => authentication_uuid)).size).toBe(1);
   });
 
-  it("hundreds of numbers: the customer's cap and the spend ceiling hold exactly (docs/contract.md#spend-ceiling)", async () => {
+  it("the customer's cap and the spend ceiling hold exactly for 400 numbers (docs/contract.md#spend-ceiling)", async () => {
     for (const limits of [{ perCustomer: [{ limit: 90, window: 3_600 }] }, { spend: [{ amount: 6.3, per: "hour" as const }] }]) {
       const set = parties(4, open(), { price: 0.07, policy: { limits: { ...wide, ...limits } } });
       const found = await endings(times(400, (i) => at(set, i).deliver(numberAt(i), codeAt(i))));
@@ -121,7 +121,7 @@ describe.each(stores)("racers over four processes, on a store of %s", (kind, ope
     expect(set.flatMap(({ events }) => events).filter(({ type }) => type === "confirmed")).toHaveLength(1);
   });
 
-  it("deliveries racing confirmations: each message is counted once and given back once at most (docs/contract.md#balance)", async () => {
+  it("in races of deliveries and confirmations, each message is counted once and given back at most once (docs/contract.md#balance)", async () => {
     for (let seed = 1; seed <= 12; seed++) {
       const dice = chance(seed);
       const set = parties(3, open(), range);
@@ -131,7 +131,7 @@ describe.each(stores)("racers over four processes, on a store of %s", (kind, ope
       );
       expectOnly(found, ["sent", "repeated", "spam_detected", "confirmed", "already_confirmed"]);
       await settled();
-      // Confirming what is left over ends it: what the number filled is given back, and 2 once.
+      // A last confirmation gives back what the number filled, and 2 once.
       expect((await at(set, 0).confirm(number)).status).toMatch(/confirmed/);
       const isAll = await at(set, 1).confirm(number);
       expect(isAll.status).toBe("already_confirmed");
@@ -139,7 +139,7 @@ describe.each(stores)("racers over four processes, on a store of %s", (kind, ope
     }
   });
 
-  it("confirm, deliver and unlock at once: nothing is given back twice (docs/contract.md#unlock)", async () => {
+  it("concurrent confirmations and unlocks give nothing back twice (docs/contract.md#unlock)", async () => {
     for (let seed = 1; seed <= 12; seed++) {
       const dice = chance(seed);
       const set = parties(3, open(), range);
@@ -160,7 +160,7 @@ describe.each(stores)("racers over four processes, on a store of %s", (kind, ope
     }
   });
 
-  it("an erasure in the middle of everything, and one after it, leave nothing, and nothing is posted (docs/contract.md#erase)", async () => {
+  it("an erasure during concurrent calls, and one after them, leave nothing, and nothing is posted (docs/contract.md#erase)", async () => {
     for (let seed = 1; seed <= 20; seed++) {
       const dice = chance(seed);
       const plain = isWhole ? new PlainStore() : new TwoStepStore();
@@ -196,7 +196,7 @@ describe.each(stores)("racers over four processes, on a store of %s", (kind, ope
 });
 
 describe("erasure (docs/contract.md#erase)", () => {
-  it("of a number whose confirmed delivery makes room for the next one at that moment, on a store of two steps: a second erasure finds it", async () => {
+  it("a second one finds a delivery that was making room for the next during the first, on a store of two steps", async () => {
     const store = new TwoStepStore();
     const [one, two] = parties(2, store, { policy: roomy }) as [Party, Party];
     const { delivery_uuid: id } = await one.deliver(number, code);
@@ -208,7 +208,7 @@ describe("erasure (docs/contract.md#erase)", () => {
     expect(held(store).join()).not.toContain("+33612****00");
   });
 
-  it("leaves nothing of thirty deliveries, confirmed or not, and what is pending is not posted", async () => {
+  it("leaves nothing of thirty deliveries, confirmed or not, and pending callbacks are not posted", async () => {
     const { one, two, plain } = pair({ statistics: {}, policy: { limits: wide, spam: only("range") } });
     const ids: string[] = [];
     for (let i = 0; i < 30; i++) {
@@ -231,7 +231,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
   const meet = (one: Party, is: Fate) => (one.store.fate = (method) => (method === "commit" ? is : "done"));
 
   it.each([undefined, "k"])(
-    "costs a delivery (key %s) that returned unavailable no cap, no money, no place in a cell, and the next one is sent (docs/contract.md#lost-write)",
+    "costs a delivery (key %s) that returned `unavailable` no cap, no money and no place in a cell, and the next one is sent (docs/contract.md#lost-write)",
     async (key) => {
       for (const inner of [new PlainStore(), new TwoStepStore()]) {
         const limits = { ...wide, perCustomer: [{ limit: 3, window: 3_600 }], spend: [{ amount: 3, per: "hour" as const }] };
@@ -269,7 +269,7 @@ describe.each(fates)("a commit that is %s", (fate) => {
     }
   });
 
-  it("that settles a message costs no second message, and no error (docs/contract.md#no-error-after-hand-over)", async () => {
+  it("that settles a rejected message causes no error, and a repeat sends at most one more (docs/contract.md#no-error-after-hand-over)", async () => {
     const { one, two } = pair({ price: 1, policy: { limits: { ...wide, spend: [{ amount: 3, per: "hour" }] } } });
     one.sender.answer = async () => {
       meet(one, fate);
@@ -312,7 +312,7 @@ describe("carriers", () => {
   };
 
   it.each(Object.entries(answers))(
-    "one that %s: the result is honest, and a repeat sends again only what was rejected (docs/contract.md#send-outcome)",
+    "one that %s: the status is correct, and a repeat sends again only what was rejected (docs/contract.md#send-outcome)",
     async (_, [status, answer]) => {
       const { one, two } = pair({ price: 1, policy: { limits: { ...wide, spend: [{ amount: 3, per: "day" }] } } });
       one.sender.answer = answer as (message: CodeMessage) => Promise<SendOutcome>;
@@ -326,7 +326,7 @@ describe("carriers", () => {
       await settled();
       expect((await two.confirm(first.delivery_uuid)).status).toBe(status === "no_route" ? "not_found" : "confirmed");
       one.sender.answer = async () => ({ outcome: "accepted" });
-      // What it says it cost is not more than what was reserved, and not less than nothing.
+      // The price that it reports counts as at most what was reserved, and at least zero.
       expect(await room(two, numberAt)).toBe(status === "no_route" ? 3 : 2);
     },
   );
@@ -336,7 +336,7 @@ describe("carriers", () => {
     [3, ""],
     [4, ""],
   ])(
-    "%i others overtake a message: %sits outcome is reported, and a late rejection gives its cost and its place back (docs/contract.md#spend-ceiling)",
+    "if %i others overtake a message, %sits outcome is reported, and a late rejection gives back its cost and its place (docs/contract.md#spend-ceiling)",
     async (others) => {
       const policy = { ...roomy, spam: only("range"), limits: { ...roomy.limits, spend: [{ amount: 7, per: "day" as const }] } };
       const { one, two } = pair({ price: 1, policy });
@@ -357,7 +357,7 @@ describe("carriers", () => {
     },
   );
 
-  it("one that answers after `within`: the message goes on, and its outcome counts (docs/contract.md#deliver-time)", async () => {
+  it("one that responds after `within`: the send continues, and its outcome counts (docs/contract.md#deliver-time)", async () => {
     for (const outcome of ["accepted", "rejected"] as const) {
       const { one } = pair(range);
       let answer = (_: SendOutcome) => {};
@@ -404,7 +404,7 @@ describe("carriers", () => {
     expect(one.sender.messages).toEqual([]);
   });
 
-  it("a source of customers that fails: every outcome is a status, so this is unavailable too, and no rejection (docs/contract.md#deliver-answers)", async () => {
+  it("a source of customers that fails gives the status `unavailable`, not an error (docs/contract.md#deliver-answers)", async () => {
     for (const find of [() => Promise.reject(new Error("down")), never]) {
       const { one } = pair({ customers: { find, findByKeyDigest: find } });
       expect(await drive(one.clock, one.deliver(number, code, { within: 3_000 }))).toMatchObject({ status: "unavailable" });
@@ -451,7 +451,7 @@ describe("secrets that are rotated (docs/contract.md#secret-rotation)", () => {
     }
   });
 
-  it("without a pepper, two secrets in either order are one service", async () => {
+  it("without a pepper, processes with two secrets in either order share a delivery", async () => {
     const { one, two } = pair(range, (i) => ({ secret: (i === 0 ? [old, next] : [next, old]) as [string, string] }));
     await one.deliver(number, code, { idempotency_key: "k" });
     expect(await endings([two.deliver(number, code, { idempotency_key: "k" }), two.confirm(number)])).toEqual(["repeated", "confirmed"]);
@@ -496,7 +496,7 @@ describe("privacy (docs/contract.md#logs)", () => {
     expect(traces([...held(plain), ...told, ...logs], [...spellingsOfCode(code), ...whole])).toEqual([]);
   });
 
-  it("a carrier that repeats a text without `code`, as some servers deliver theirs, passes no code on to logs and events (docs/contract.md#logs)", async () => {
+  it("the code in a text without `code` never reaches logs and events, even if the carrier repeats the text (docs/contract.md#logs)", async () => {
     const { one, plain } = pair({ policy: roomy });
     // Chosen so that nothing else in the process knows it as a code.
     const digits = "904817";
@@ -507,7 +507,7 @@ describe("privacy (docs/contract.md#logs)", () => {
     expect(traces([...held(plain), JSON.stringify(one.events), ...logs, JSON.stringify(await one.verifier.history(named))], [digits])).toEqual([]);
   });
 
-  it("after a confirmation the number is masked, in the record that was confirmed and nowhere whole (docs/contract.md#sealed-number)", async () => {
+  it("after a confirmation the number is masked in its record, and nowhere whole (docs/contract.md#sealed-number)", async () => {
     const { one, plain } = pair(range);
     const first = await one.deliver(number, code);
     expect(held(plain).join()).not.toContain("+33612****00");
@@ -517,7 +517,7 @@ describe("privacy (docs/contract.md#logs)", () => {
     expect((await one.verifier.explain({ customer_uuid: customer, authentication_uuid: first.delivery_uuid as string })).validated).toBe(true);
   });
 
-  it("the errors of malformed requests repeat nothing of them", async () => {
+  it("errors of malformed requests repeat nothing of the request", async () => {
     const { one } = pair();
     const bad = [
       { code: `${code}${"9".repeat(12)}` },
@@ -537,8 +537,8 @@ describe("privacy (docs/contract.md#logs)", () => {
   });
 });
 
-describe("the id of a delivery in a stranger's hands (docs/contract.md#deliver)", () => {
-  it("is an unknown authentication to /v1 and to verifications, like any id that was never made", async () => {
+describe("the id of a delivery, used by someone else (docs/contract.md#deliver)", () => {
+  it("is an unknown authentication to /v1 and to verifications, like any id that never existed", async () => {
     const { one, plain } = pair();
     const { delivery_uuid: id = "" } = await one.deliver(number, code);
     const never = randomUUID();
@@ -569,7 +569,7 @@ describe("the id of a delivery in a stranger's hands (docs/contract.md#deliver)"
     expect(await ending(one.confirm(id))).toBe("confirmed");
   });
 
-  it("no scope of verifications by number reaches it, and it reaches none of them", async () => {
+  it("is found in no scope of verifications by number, and `confirm` finds none of their ids", async () => {
     const { one } = pair();
     await one.deliver(number, code);
     const { verifications } = one.verifier;
@@ -589,7 +589,7 @@ describe("the id of a delivery in a stranger's hands (docs/contract.md#deliver)"
     expect(await ending(one.confirm(number))).toBe("confirmed");
   });
 
-  it("of another customer it confirms nothing and shows nothing (docs/contract.md#keyed-by-customer)", async () => {
+  it("confirms nothing and shows nothing to another customer (docs/contract.md#keyed-by-customer)", async () => {
     const other = "7f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
     const plain = new PlainStore();
     const options = { ...range, customers: [customer, other].map((customer_uuid) => ({ customer_uuid, keys: [keyOf(customer_uuid)] })) };
@@ -605,8 +605,8 @@ describe("the id of a delivery in a stranger's hands (docs/contract.md#deliver)"
   });
 });
 
-describe("credit that is printed (docs/contract.md#credits)", () => {
-  it("not by a number that got nothing, got a rejected message, was erased, or is too old", async () => {
+describe("attempts to gain credit (docs/contract.md#credits)", () => {
+  it("a confirmation gives none if the number got no message or a rejected one, was erased, or the message is too old", async () => {
     const { one } = pair(range);
     expect(await ending(one.confirm(number))).toBe("not_found");
     one.sender.answer = async () => ({ outcome: "rejected" });
@@ -631,7 +631,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     expect(await left(one)).toBe(3);
   });
 
-  it("up to 24 hours after the last message, to the millisecond (docs/contract.md#confirm)", async () => {
+  it("a confirmation counts up to 24 hours after the last message, to the millisecond (docs/contract.md#confirm)", async () => {
     const { one } = pair(range);
     await one.deliver(number, code);
     one.clock.advance(4 * minute);
@@ -641,7 +641,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
   });
 
   it.each(["held", "refused"] as const)(
-    "by the id of a delivery that has just made room for the next one, while the second write, after the one that stores it apart, is %s (docs/contract.md#confirm)",
+    "a delivery that has just made room for the next one can be confirmed by id, even if the second write is %s (docs/contract.md#confirm)",
     async (fate) => {
       const { one, two } = pair(range);
       const { delivery_uuid: id } = await one.deliver(number, code);
@@ -655,7 +655,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     },
   );
 
-  it("once for a number in 24 hours, however many deliveries are confirmed (docs/contract.md#balance)", async () => {
+  it("a number gains credit once in 24 hours, however many deliveries are confirmed (docs/contract.md#balance)", async () => {
     const { one, two } = pair(range);
     for (let i = 0; i < 10; i++) {
       const { status, delivery_uuid } = await at([one, two], i).deliver(number, codeAt(i));
@@ -666,7 +666,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     expect(await left(one)).toBe(7);
   });
 
-  it("not by a code of our own and one of another server to the same number (docs/contract.md#balance)", async () => {
+  it("a code of our own and one of another server to the same number gain credit once (docs/contract.md#balance)", async () => {
     const { one } = pair(range);
     await one.deliver(number, code);
     const { authentication_uuid: id } = await one.create(number);
@@ -675,7 +675,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     expect(await left(one)).toBe(7);
   });
 
-  it("not by the user who was vouched for: `known` fills no cell but the crowd's, and alone it gives nothing (docs/contract.md#known)", async () => {
+  it("a `known` message fills no cell but the crowd's, and is not given back (docs/contract.md#known)", async () => {
     const { one } = pair(range);
     for (let i = 0; i < 40; i++) expect(await ending(one.deliver(french(5_000 + i), code, { known: true }))).toBe("sent");
     expect(await left(one)).toBe(5);
@@ -686,11 +686,11 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     await mixed.deliver(number, "111111", { known: true });
     await mixed.deliver(number, "222222");
     await mixed.confirm(number);
-    // The one message that was counted, and 2: not the one that was not.
+    // The counted message and 2 are given back, but not the uncounted one.
     expect(await left(mixed)).toBe(7);
   });
 
-  it("not by confirming users who were vouched for: a right code credits only cells that its messages had filled (docs/contract.md#credits)", async () => {
+  it("confirmations of `known` users give none: a right code credits only cells that its messages had filled (docs/contract.md#credits)", async () => {
     const { one } = pair(range);
     for (let i = 0; i < 10; i++) {
       await one.deliver(french(5_000 + i), code, { known: true });
@@ -699,7 +699,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     expect(await left(one)).toBe(5);
   });
 
-  it("a vouched-for number passes a dry cell while it has fewer than 3 open, no longer (docs/contract.md#trust)", async () => {
+  it("a `known` number passes a full cell only while it has fewer than 3 open (docs/contract.md#trust)", async () => {
     for (const [rule, seed] of [
       ["range", 5],
       ["address", 8],
@@ -713,7 +713,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     }
   });
 
-  it("not with a moment: before the message, in the far past or future, on clocks that differ (docs/contract.md#confirm)", async () => {
+  it("`at` before the message confirms nothing, and any later one confirms once, on clocks that differ too (docs/contract.md#confirm)", async () => {
     const { one } = pair(range);
     const sent = one.clock.now();
     const { delivery_uuid: id } = await one.deliver(number, code);
@@ -746,11 +746,11 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     one.clock.advance(minute);
     await one.deliver(number, "222222");
     expect(await ending(one.confirm(number, { at: sent + 1_000 }))).toBe("confirmed");
-    // 2 of the verification, the first message: not the second.
+    // 2 and the first message are given back, but not the second one.
     expect(await left(one)).toBe(6);
   });
 
-  it("messages that a carrier rejects fill no cell, and confirming an attempt after one gives back only what was sent (docs/contract.md#send-outcome)", async () => {
+  it("messages that a carrier rejects fill no cell, and a confirmation after one gives back only what was sent (docs/contract.md#send-outcome)", async () => {
     const { one } = pair(range);
     one.sender.answer = async () => ({ outcome: "rejected" });
     for (let i = 0; i < 40; i++) expect(await ending(one.deliver(french(5_000 + i), code))).toBe("no_route");
@@ -783,7 +783,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     expect(alarmsOf([watched])).toEqual(["no_conversion"]);
   });
 
-  it("test numbers cost nothing: their messages raise no alarm of confirmations that stopped (docs/contract.md#test-numbers)", async () => {
+  it("unconfirmed messages to test numbers do not raise the alarm `no_conversion` (docs/contract.md#test-numbers)", async () => {
     const { one } = pair({ testNumbers: [{ number, code: "123456" }], policy: roomy });
     for (let i = 0; i < 120; i++) {
       one.clock.advance(31_000);
@@ -793,7 +793,7 @@ describe("credit that is printed (docs/contract.md#credits)", () => {
     expect(alarmsOf([one])).toEqual([]);
   });
 
-  it("the safe list earns nothing (docs/contract.md#credits)", async () => {
+  it("numbers on the safe list earn nothing (docs/contract.md#credits)", async () => {
     const { one } = pair({ ...range, lists: { safe: { numbers: [number] } } });
     for (let i = 0; i < 9; i++) expect(await ending(one.deliver(number, codeAt(i)))).toBe("sent");
     await one.confirm(number);
@@ -805,7 +805,7 @@ describe("money (docs/contract.md#spend-ceiling)", () => {
   it.each([
     ["one step", () => new PlainStore()],
     ["two steps", () => new TwoStepStore()],
-  ])("a thousand racers through a router that fails over spend the ceiling, to the cent, on a store of %s", async (_, open) => {
+  ])("a thousand concurrent deliveries through a router that fails over spend exactly the ceiling, on the store: %s", async (_, open) => {
     const [cheap, dear] = [sender(), sender()];
     cheap.answer = async () => ({ outcome: "rejected" });
     const out = router({
@@ -821,7 +821,7 @@ describe("money (docs/contract.md#spend-ceiling)", () => {
     expect(new Set([...dear.messages, ...cheap.messages].map(({ max_price }) => max_price))).toEqual(new Set([0.07]));
   });
 
-  it("what every route rejects costs nothing", async () => {
+  it("messages that every route rejects cost nothing", async () => {
     const { one, two } = pair({ price: 1, policy: { limits: { ...wide, spend: [{ amount: 3, per: "day" }] } } });
     one.sender.answer = async () => ({ outcome: "rejected" });
     expectOnly(await endings(times(100, (i) => at([one, two], i).deliver(numberAt(i), code))), ["no_route", "rate_limited"]);
@@ -852,7 +852,7 @@ describe("money (docs/contract.md#spend-ceiling)", () => {
   });
 });
 
-describe("growth in the place of credit (docs/contract.md#growth-rules)", () => {
+describe("growth instead of credit (docs/contract.md#growth-rules)", () => {
   const unknown = (...rules: Rule[]) => ({ conversion: "unknown" as const, price: 1, policy: priced({ spam: only(...rules) }) });
   const some = async (set: readonly Party[], count: number, to: (i: number) => string = french, fields: Partial<DeliverRequest> = {}) =>
     tallied(await endings(times(count, (i) => at(set, i).deliver(to(i), codeAt(i), fields))));
@@ -862,7 +862,7 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
     ["range", 5, 3, french],
     ["country", 30, 3, spread],
     ["newCountries", 30, 2, (i: number) => (abroad[i % 40] as (index: number) => string)(Math.floor(i / 40) * 100)],
-  ] as const)("%s: seed %i + %i × the mean of seven days, enforced from five days on, whatever the statistics keep", async (rule, seed, factor, to) => {
+  ] as const)("%s: allows seed %i + %i × the mean of seven days, enforced from five days on, with or without statistics", async (rule, seed, factor, to) => {
     for (const [count, of] of [
       [7, 7],
       [1, 5],
@@ -879,7 +879,7 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
   it.each([
     ["one step", () => new PlainStore()],
     ["two steps", () => new TwoStepStore()],
-  ])("racers in processes that have just started meet the limit exactly, on a store of %s", async (_, open) => {
+  ])("concurrent deliveries in processes that have just started meet the limit exactly, on the store: %s", async (_, open) => {
     const store = open();
     const set = parties(2, store, unknown("range"));
     await days(7, at(set, 0), () => some(set, 7));
@@ -893,7 +893,7 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
     ["messages that a rule blocks", (set: readonly Party[]) => some(set, 40, french, { ip: "203.0.113.7", device_id: "blocked" })],
     ["confirmations", async (set: readonly Party[]) => endings(times(7, (i) => at(set, i).confirm(french(i))))],
     ["messages of users who are vouched for", (set: readonly Party[]) => some(set, 40, later(french), { known: true })],
-  ] as const)("%s are no past", async (_, more) => {
+  ] as const)("%s do not count toward the usual day", async (_, more) => {
     const set = parties(2, new PlainStore(), { ...unknown("range"), lists: { block: { devices: ["blocked"] } } });
     await days(7, at(set, 0), async () => {
       expect(await some(set, 7)).toEqual({ sent: 7 });
@@ -903,7 +903,7 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
     expect(await room(at(set, 1), (i) => french(5_000 + i))).toBe(26);
   });
 
-  it("messages that every carrier rejected are no past: they cost an attacker nothing", async () => {
+  it("messages that every carrier rejected do not count toward the usual day: they cost an attacker nothing", async () => {
     const set = parties(2, new PlainStore(), unknown("range"));
     await days(7, at(set, 0), async () => {
       at(set, 0).sender.answer = async () => ({ outcome: "accepted" });
@@ -933,7 +933,7 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
     expect(await ending(at(set, 0).deliver(french(3_000), code))).toBe("spam_detected");
   });
 
-  it("while the past cannot be read, nothing is sent without the rule, and the result is honest", async () => {
+  it("while the past days cannot be read, deliveries return `unavailable` and send nothing", async () => {
     for (const fate of ["refused", "silent"] as const) {
       const { one } = pair({ ...unknown("range"), storeTimeout: 2 });
       one.store.fate = (method) => (method === "tally" ? fate : "done");
@@ -944,7 +944,7 @@ describe("growth in the place of credit (docs/contract.md#growth-rules)", () => 
     }
   });
 
-  it("statistics that cannot be read stop no delivery whose confirmations are reported, as they stop no create (docs/contract.md#tallies)", async () => {
+  it("unreadable statistics stop neither creates nor deliveries whose confirmations are reported (docs/contract.md#tallies)", async () => {
     const { one } = pair(range);
     one.store.fate = (method) => (method === "tally" ? "refused" : "done");
     expect(await ending(one.create(french(1)))).toBe("pending");
@@ -973,7 +973,7 @@ describe("confirmations that stop (docs/contract.md#no-conversion)", () => {
   };
 
   it.each(["reported", "late", "unknown"] as const)(
-    "%s: the alarm comes with the 50th message that is silent for long enough, once an hour",
+    "%s: after 50 messages without confirmation for long enough, the alarm is raised once, but never if unknown",
     async (conversion) => {
       const { one } = pair({ ...reported, conversion });
       await unconfirmed([one], 49);
@@ -1007,7 +1007,7 @@ describe("confirmations that stop (docs/contract.md#no-conversion)", () => {
     expect(await room(at(again, 1), (i) => french(2_000 + i))).toBe(5);
   });
 
-  it.each([0.5, 1, 1.5])("an attacker causes neither alarm nor growth while one user in %s hours confirms", async (gap) => {
+  it.each([0.5, 1, 1.5])("an attacker causes no alarm while one user in %s hours confirms", async (gap) => {
     const set = await withPast(7);
     const honest = async (i: number) => {
       expect(await ending(at(set, i).deliver(spread(5_000 + i), code))).toBe("sent");
@@ -1029,7 +1029,7 @@ describe("confirmations that stop (docs/contract.md#no-conversion)", () => {
   });
 });
 
-describe("what is asked (docs/contract.md#deliver-answers)", () => {
+describe("requests (docs/contract.md#deliver-answers)", () => {
   const wrong: Readonly<Record<string, readonly unknown[]>> = {
     phone_number: [undefined, null, 7, {}, [], true, 1n, Symbol("x"), new String(number)],
     code: [
@@ -1079,7 +1079,7 @@ describe("what is asked (docs/contract.md#deliver-answers)", () => {
     customer_uuid: [undefined, null, 7, "", "nope", {}],
   };
 
-  it.each(Object.entries(wrong))("%s: what is none is bad_request, and sends nothing", async (field, values) => {
+  it.each(Object.entries(wrong))("an invalid %s is bad_request, and sends nothing", async (field, values) => {
     const { one, plain } = pair();
     for (const value of values)
       expect([value, await ending(one.verifier.deliver({ ...named, code, [field]: value } as never))]).toEqual([value, "bad_request"]);
@@ -1088,14 +1088,14 @@ describe("what is asked (docs/contract.md#deliver-answers)", () => {
   });
 
   it.each([[{ device_id: "a\nb" }], [{ app_realm: "abc" }], [{ app_realm: "abcdefghijk" }]])(
-    "%j is malformed, which is bad_request, the code that deliver documents (docs/contract.md#deliver-answers)",
+    "%j is malformed, which is bad_request, as deliver documents (docs/contract.md#deliver-answers)",
     async (fields) => {
       const { one } = pair();
       expect(await ending(one.deliver(number, code, fields))).toBe("bad_request");
     },
   );
 
-  it("requests that are no objects, or hold only a __proto__, send nothing", async () => {
+  it("requests that are not objects, or have only a __proto__, are bad_request and send nothing", async () => {
     const { one } = pair();
     const all = [undefined, null, 7, "x", [], () => 0, JSON.parse(`{"__proto__":${JSON.stringify({ ...named, code })}}`)];
     for (const whole of all) {
@@ -1106,7 +1106,7 @@ describe("what is asked (docs/contract.md#deliver-answers)", () => {
     expect(({} as { code?: string }).code).toBeUndefined();
   });
 
-  it("a number that is none is invalid, with its reason and a sentence, and no id (docs/contract.md#destinations)", async () => {
+  it("an invalid number gives `invalid` with its reason and a sentence, and no id (docs/contract.md#destinations)", async () => {
     const { one } = pair({
       countries: ["FR"],
       blockedNumbers: ["+336980*"],
@@ -1143,7 +1143,7 @@ describe("what is asked (docs/contract.md#deliver-answers)", () => {
     expect(await ending(one.confirm("+330612009000"))).toBe("confirmed");
   });
 
-  it("of confirm: every kind of wrong moment and target is bad_request", async () => {
+  it("a confirm with an invalid time or target is bad_request", async () => {
     const { one } = pair(range);
     await one.deliver(number, code);
     const moments = [
@@ -1168,7 +1168,7 @@ describe("what is asked (docs/contract.md#deliver-answers)", () => {
     expect(await left(one)).toBe(4);
   });
 
-  it("a block by a cap and by a rule read the same to the user, in every language", async () => {
+  it("blocks by a cap and by a rule have the same sentence for the user, in every language", async () => {
     for (const locale of [undefined, "fr", "de", "pt-BR", "ar", "zz-nonsense"]) {
       const fields = locale === undefined ? {} : { locale };
       const { one } = pair({ policy: { limits: { ...wide, perCustomer: [{ limit: 1, window: 3_600 }] } } });
@@ -1192,8 +1192,8 @@ describe("what is asked (docs/contract.md#deliver-answers)", () => {
   });
 });
 
-describe("options, as users write them", () => {
-  it("the caller's own rules get no code, text or key; as cells they are counted and confirmed (docs/contract.md#own-rules)", async () => {
+describe("deliveries with other options", () => {
+  it("the caller's own rules get no code, text or key, and their cells are counted and credited (docs/contract.md#own-rules)", async () => {
     const asked: unknown[] = [];
     const note = (request: unknown) => void asked.push(request);
     const cell = (request: unknown) => {
@@ -1231,15 +1231,18 @@ describe("options, as users write them", () => {
     ["rejected", "no_route"],
     ["undeliverable", "sent"],
     ["slow", "pending"],
-  ] as const)("a test number with the outcome %s is never sent to, under no cap and no rule (docs/contract.md#test-numbers)", async (outcome, status) => {
-    const { one } = pair({ testNumbers: [{ number, outcome }], policy: { limits: wide, spam: only("range", "country") } });
-    for (let i = 0; i < 8; i++) expect(await drive(one.clock, ending(one.deliver(number, codeAt(i), { callback_url: callbackUrl })))).toBe(status);
-    expect(one.sender.messages).toEqual([]);
-    await one.verifier.flush();
-    expect(one.hook.posted.length).toBeGreaterThan(0);
-  });
+  ] as const)(
+    "a test number with the outcome %s is never sent to, and no cap or rule applies to it (docs/contract.md#test-numbers)",
+    async (outcome, status) => {
+      const { one } = pair({ testNumbers: [{ number, outcome }], policy: { limits: wide, spam: only("range", "country") } });
+      for (let i = 0; i < 8; i++) expect(await drive(one.clock, ending(one.deliver(number, codeAt(i), { callback_url: callbackUrl })))).toBe(status);
+      expect(one.sender.messages).toEqual([]);
+      await one.verifier.flush();
+      expect(one.hook.posted.length).toBeGreaterThan(0);
+    },
+  );
 
-  it("receipts and callbacks are those of a create: by attempt, in order, also after the confirmation (docs/contract.md#callback-order)", async () => {
+  it("receipts and callbacks work as for a create: by attempt, in order, also after the confirmation (docs/contract.md#callback-order)", async () => {
     const { one, two } = pair({ receipts, policy: roomy });
     const { delivery_uuid: id = "" } = await one.deliver(number, code, { callback_url: callbackUrl });
     const [first] = one.sender.messages as [CodeMessage];
@@ -1251,7 +1254,7 @@ describe("options, as users write them", () => {
     expect(one.hook.story(id)).toEqual(["1:submitted", "1:delivered", "2:submitted", "2:delivered"]);
   });
 
-  it("each further message takes another route, and a confirmation is the newest one's (docs/contract.md#confirm)", async () => {
+  it("each further message takes another route, and a confirmation counts for the newest one's (docs/contract.md#confirm)", async () => {
     const tried: unknown[] = [];
     const told: unknown[] = [];
     const route = (name: string) => {
@@ -1311,7 +1314,7 @@ describe("options, as users write them", () => {
 });
 
 describe("every spam rule alone (docs/contract.md#balance)", () => {
-  it.each(seeds)("%s: racers over three processes send exactly the seed", async (_, rule, seed, to, fields) => {
+  it.each(seeds)("%s: concurrent deliveries in three processes send exactly the seed", async (_, rule, seed, to, fields) => {
     const set = parties(3, new PlainStore(), { policy: { ...roomy, spam: only(rule) } });
     const found = await endings(times(150, (i) => at(set, i).deliver(to(i), codeAt(i), fields(i) as Partial<DeliverRequest>)));
     expect(tallied(found)).toEqual({ sent: seed, spam_detected: 150 - seed });

@@ -3,7 +3,7 @@ import { redisStore } from "../../adapters/store/redis/index.js";
 import { createVerifier } from "../../src/create-verifier.js";
 import type { Store } from "../../src/ports/store.js";
 
-/** Where the process ends: after the write and before the message, after the message, before or after the write that settles it. */
+/** Where the process ends: after the write, after the message, before or after the write that settles it. */
 export type End = "written" | "sent" | "unsettled" | "settled";
 
 export interface Setup {
@@ -16,7 +16,7 @@ export interface Setup {
   readonly end: End;
 }
 
-/** The timings of the process and of the one that lives on. */
+/** The timings of this process and of the one that survives. */
 export const brief = { sendTimeout: 1, clockSkew: 0, policy: { retryCooldowns: [1, 1, 1, 1] } };
 
 const end = (): never => {

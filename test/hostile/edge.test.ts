@@ -36,7 +36,7 @@ async function serve(answer: Parameters<typeof createServer>[1]): Promise<string
 
 const context = () => ({ signal: AbortSignal.timeout(20_000), timeLeft: 20_000 });
 
-describe("the edge", () => {
+describe("edge cases of adapters and clients", () => {
   it.each([
     [
       { mobile_country_code: "311", mobile_network_code: "480" },
@@ -45,7 +45,7 @@ describe("the edge", () => {
     [{ mobile_country_code: null, mobile_network_code: "004" }, {}],
     [{ mobile_network_code: "Verizon 4" }, {}],
     [{ mobile_country_code: "1", mobile_network_code: "48" }, {}],
-  ])("Telnyx' network code counts only with a country code of three digits: %o (E2)", async (carrier, facts) => {
+  ])("Telnyx's network code counts only with a country code of three digits: %o", async (carrier, facts) => {
     const url = await serve((_request, response) =>
       response.end(JSON.stringify({ data: { phone_number: "+14155552671", carrier: { name: "Verizon", type: "mobile", ...carrier } } })),
     );
@@ -56,7 +56,7 @@ describe("the edge", () => {
     expect(looked).toEqual({ carrier: "Verizon", line_type: "Mobile", ...facts });
   });
 
-  it("of a siteverify answer 64 KiB are read, and the rest never is (E5)", async () => {
+  it("a huge siteverify response is rejected, and most of it is never read", async () => {
     let sent = 0;
     const url = await serve((_request, response) => {
       const more = (): void => {
@@ -71,7 +71,7 @@ describe("the edge", () => {
     expect(sent).toBeLessThan(20_000_000);
   });
 
-  it("a thousand unsigned receipts make one warning a minute, with the provider's name (E9)", async () => {
+  it("a thousand unsigned receipts make one warning a minute, with the provider's name", async () => {
     const one = listening({ receipts: { baseUrl: base, sources: [twilioReceipts({ authToken: "t" })] } } as never);
     const ask = () =>
       one.verifier.receipts.handle({
@@ -88,7 +88,7 @@ describe("the edge", () => {
     expect(warnings[1]).toMatchObject({ fields: { provider: "twilio", left_out: 999 } });
   });
 
-  it("a client leaves no listener on a signal that many calls share (E13)", async () => {
+  it("a client leaves no listener on a signal that calls may share", async () => {
     const { signal } = new AbortController();
     let calls = 0;
     const url = await serve((_request, response) => {
@@ -109,18 +109,18 @@ describe("the edge", () => {
     ["RCS_READ", "delivered"],
     ["RCS_BLOCKED", "undeliverable", true],
     ["RCS_SMS_FALLBACK", "in_transit"],
-  ])("AWS' %s is %s (E1)", async (eventType, status, isFinal = false) => {
+  ])("AWS's %s is %s", async (eventType, status, isFinal = false) => {
     const asked = await signAws({ eventType, isFinal, messageId: "m1", eventTimestamp: noon, context: { phoneproof: "reference" } }, { at: noon });
     const reading = await awsReceipts({ topicArn, fetch: async () => new Response(snsCertificate) }).read(asked, noon);
     expect(reading).toMatchObject({ receipts: [{ status }] });
   });
 
-  it("Twilio's partially_delivered is delivered (E14)", async () => {
+  it("Twilio's partially_delivered is delivered", async () => {
     const asked = await signTwilio({ MessageSid: "SM1", MessageStatus: "partially_delivered" }, { at: noon, url: `${base}/receipts/twilio` });
     expect(await twilioReceipts({ authToken: "twilio-auth-token" }).read(asked, noon)).toMatchObject({ receipts: [{ status: "delivered" }] });
   });
 
-  it("a signed Telnyx receipt of one message, posted to another's reference, settles neither (E4)", async () => {
+  it("a signed Telnyx receipt of one message is rejected when posted to another's reference", async () => {
     const one = listening();
     const [first, second] = [await begin(one, 1), await begin(one, 2)];
     const url = (id: string) => urlOf(messageOf(one, id), "telnyx");
@@ -131,7 +131,7 @@ describe("the edge", () => {
     expect(await told(one, first)).toEqual(["1:submitted", "1:undeliverable"]);
   });
 
-  it("under a prefix, the Fastify plugin leaves malformed URLs of the host's own routes as they are (E10)", async () => {
+  it("under a prefix, the Fastify plugin leaves malformed URLs of the host's own routes unchanged", async () => {
     const app = fastify();
     app.register(fastifyPlugin(listening().verifier), { prefix: "/api" });
     const urls: (string | undefined)[] = [];
@@ -143,7 +143,7 @@ describe("the edge", () => {
     expect(urls).toEqual(["/shop/v1/%zz", "/api/v1/%25zz"]);
   });
 
-  it.each(["/API/v1/check", "/%61pi/v1/check"])("Fastify under a prefix in another spelling that its router takes: %s (E10)", async (url) => {
+  it.each(["/API/v1/check", "/%61pi/v1/check"])("Fastify serves a prefix in another spelling that its router accepts: %s", async (url) => {
     const one = listening();
     const app = fastify({ routerOptions: { caseSensitive: false } });
     app.register(fastifyPlugin(one.verifier), { prefix: "/api" });
@@ -152,7 +152,7 @@ describe("the edge", () => {
     await app.close();
   });
 
-  it.each(["PROPFIND", "MKCOL", "PURGE", "REPORT"])("Fastify answers %s under /v1 with 405 (E11)", async (method) => {
+  it.each(["PROPFIND", "MKCOL", "PURGE", "REPORT"])("Fastify responds to %s under /v1 with 405", async (method) => {
     const app = fastify();
     app.register(fastifyPlugin(listening().verifier));
     await app.listen({ port: 0, host: "127.0.0.1" });
@@ -176,7 +176,7 @@ describe("the edge", () => {
     ],
   ];
   it.each(hosts.flatMap(([name, start]) => [300_000, 3_000_000].map((size) => [name, size, start] as const)))(
-    "%s, a body of %i bytes: the 413 closes the connection, or the next request on it is answered (E16)",
+    "%s, a body of %i bytes: the 413 closes the connection, or the next request on it gets a response",
     async (_, size, start) => {
       const one = listening();
       const port = await start(one.verifier);
@@ -188,7 +188,7 @@ describe("the edge", () => {
     },
   );
 
-  it.each(hosts)("%s: its 413 reaches a client that is still sending 20 MB, piece by piece (E16)", async (_, start) => {
+  it.each(hosts)("%s: its 413 reaches a client that is still sending 20 MB, piece by piece", async (_, start) => {
     const one = listening();
     const asking = request({
       port: await start(one.verifier),
@@ -217,7 +217,7 @@ async function portOf(server: ReturnType<typeof createServer>): Promise<number> 
   return (server.address() as { port: number }).port;
 }
 
-/** Writes to a new connection, and returns what comes back until its end, or until it is enough. */
+/** Writes to a new connection, and returns what it receives until the end or until `isEnough`. */
 function raw(port: number, text: string, isEnough: (answer: string) => boolean = () => false): Promise<string> {
   return new Promise((resolve, reject) => {
     let answer = "";

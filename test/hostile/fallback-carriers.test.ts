@@ -17,7 +17,7 @@ import { numberAt } from "./kit.js";
 const seconds = (count: number) => count * 1_000;
 const _times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 
-/** SMS by Twilio: what it took, by number. */
+/** SMS by Twilio, with the messages that it accepted. */
 async function textMessages() {
   const taken: { readonly to: string; readonly body: string; readonly statusCallback: string }[] = [];
   const vendor = await startVendor(({ body }) => {
@@ -29,7 +29,7 @@ async function textMessages() {
   return { taken, codeTo, sender: twilioSender({ ...twilioAccount, from: "+15005550006", baseUrl: vendor.url }) };
 }
 
-/** Lets time pass, and the worker look every five seconds. */
+/** Advances the clock, and runs the worker every five seconds. */
 async function wait({ clock, verifier }: Pick<Mounted, "clock" | "verifier">, ms: number): Promise<void> {
   for (let passed = 0; passed < ms; passed += 5_000) {
     clock.advance(Math.min(5_000, ms - passed));
@@ -103,7 +103,7 @@ describe("WhatsApp by the Cloud API falls back to SMS (docs/contract.md#fallback
     expect([w.vendor.taken.length, w.sms.taken.length]).toEqual([2, 1]);
   });
 
-  it("131026 in the answer: SMS in the same request, and the next create skips WhatsApp", async () => {
+  it("131026 in the response: SMS in the same request, and the next create skips WhatsApp", async () => {
     const w = await whatsapp();
     w.vendor.errors.set(numberAt(1).slice(1), [400, 131026]);
     const id = await w.begin();
@@ -115,7 +115,7 @@ describe("WhatsApp by the Cloud API falls back to SMS (docs/contract.md#fallback
     expect(w.sms.taken).toHaveLength(2);
   });
 
-  it.each([["delivered,read"], ["sent,read"], ["read,delivered"], ["played"]])("statuses that say it arrived: no fallback (%s)", async (statuses) => {
+  it.each([["delivered,read"], ["sent,read"], ["read,delivered"], ["played"]])("statuses that confirm the arrival: no fallback (%s)", async (statuses) => {
     const w = await whatsapp();
     await w.begin();
     for (const name of statuses.split(",")) await w.network(metaStatuses(w.status(name)));
@@ -123,7 +123,7 @@ describe("WhatsApp by the Cloud API falls back to SMS (docs/contract.md#fallback
     expect(w.sms.taken).toEqual([]);
   });
 
-  it("`sent` and nothing more, as of a user who blocked the business: SMS after 20 s", async () => {
+  it("`sent` and nothing more, as for a user who blocked the business: SMS after 20 s", async () => {
     const w = await whatsapp();
     await w.begin();
     await w.network(metaStatuses(w.status("sent")));
@@ -136,7 +136,7 @@ describe("WhatsApp by the Cloud API falls back to SMS (docs/contract.md#fallback
     expect(w.sms.taken).toHaveLength(1);
   });
 
-  it("`delivered` then `failed`: none", async () => {
+  it("`delivered`, then `failed`: no fallback", async () => {
     const w = await whatsapp();
     await w.begin();
     await w.network(metaStatuses(w.status("delivered")));
@@ -145,7 +145,7 @@ describe("WhatsApp by the Cloud API falls back to SMS (docs/contract.md#fallback
     expect(w.sms.taken).toEqual([]);
   });
 
-  it("statuses of two messages in one body: each its own", async () => {
+  it("each status in a body counts for its own message", async () => {
     const w = await whatsapp();
     const ids = [await w.begin(1), await w.begin(2), await w.begin(3)];
     await w.network(metaStatuses(w.status("sent"), w.status("failed", { code: 131026 })));
@@ -156,7 +156,7 @@ describe("WhatsApp by the Cloud API falls back to SMS (docs/contract.md#fallback
     expect(await Promise.all(ids.map(w.routesOf))).toEqual([["1 first", "2 sms"], ["1 first"], ["1 first", "2 sms"]]);
   });
 
-  it("Meta's own fault (HTTP 500), which may have sent it: SMS after 20 s, not before", async () => {
+  it("Meta's own error (HTTP 500), after which the message may have been sent: SMS after 20 s, not before", async () => {
     const w = await whatsapp();
     w.vendor.trick = (response) => void response.writeHead(500).end();
     await w.begin();
@@ -165,7 +165,7 @@ describe("WhatsApp by the Cloud API falls back to SMS (docs/contract.md#fallback
     expect(w.sms.taken).toHaveLength(1);
   });
 
-  it("ceiling reached between first and fallback: no SMS, not later either, and the first code is valid", async () => {
+  it("the ceiling is reached between the first message and the fallback: no SMS, then or later, and the first code is valid", async () => {
     const w = await whatsapp({ price: 1, policy: { limits: { spend: [{ amount: 3, per: "day" }] } } });
     const id = await w.begin(1);
     await w.begin(2);
@@ -177,7 +177,7 @@ describe("WhatsApp by the Cloud API falls back to SMS (docs/contract.md#fallback
     expect((await w.check(id, w.vendor.taken[0]!.code)).status).toBe("valid");
   });
 
-  it("the reports of the SMS, `undelivered` too, start nothing more", async () => {
+  it("reports about the SMS, even `undelivered`, cause no further message", async () => {
     const w = await whatsapp();
     const id = await w.begin();
     await wait(w, seconds(20));
@@ -270,7 +270,7 @@ describe("Telegram falls back to SMS (docs/contract.md#fallback)", () => {
     for (const after of [20, 60, 300]) {
       const w = await telegram({ fallback: { after } });
       await w.begin();
-      // It takes 30 s at least, and reckons from the time of the request, by the system's clock.
+      // The Gateway's minimum is 30 s, counted from the time of the request, on the system clock.
       expect(w.vendor.taken[0]!.ttl).toBeGreaterThanOrEqual(Math.max(30, after - 5));
       expect(w.vendor.taken[0]!.ttl).toBeLessThanOrEqual(Math.max(30, after));
     }
@@ -294,7 +294,7 @@ describe("Telegram falls back to SMS (docs/contract.md#fallback)", () => {
     expect(w.sms.taken).toHaveLength(count);
   });
 
-  it("`expired` after the SMS was sent, and `delivered` late: no second one, and both codes are live", async () => {
+  it("`expired` after the SMS was sent, and `delivered` late: no second SMS, and the first code stays live", async () => {
     const w = await telegram();
     const id = await w.begin();
     await wait(w, seconds(20));
@@ -305,7 +305,7 @@ describe("Telegram falls back to SMS (docs/contract.md#fallback)", () => {
   });
 });
 
-describe("voice mail answers (docs/contract.md#fallback)", () => {
+describe("calls that voice mail answers (docs/contract.md#fallback)", () => {
   const calls = async (fallback: boolean) => {
     const [line, vendor] = [await startTwilio(), await startCloudApi()];
     const voice = twilioVoiceSender({ ...twilioAccount, from: "+15005550006", countries: ["FR"], baseUrl: line.url });
@@ -323,7 +323,7 @@ describe("voice mail answers (docs/contract.md#fallback)", () => {
     return { ...one, line, vendor };
   };
 
-  it("the call that a message fell back to: it hears no code, the call is undeliverable, nothing follows, the first code stays live", async () => {
+  it("a call as a fallback: no code is heard, the call is undeliverable, nothing follows, and the first code stays live", async () => {
     const w = await calls(true);
     const id = await w.begin();
     await wait(w, seconds(90));
@@ -336,7 +336,7 @@ describe("voice mail answers (docs/contract.md#fallback)", () => {
     expect((await w.check(id, w.vendor.taken[0]!.code)).status).toBe("valid");
   });
 
-  it("a mailbox, or nobody, after a call that was wished for: no message follows", async () => {
+  it("a requested call that a mailbox or no one answers: no message follows", async () => {
     for (const answers of ["mailbox", "nobody"]) {
       const w = await calls(true);
       const id = await w.begin(1, { channel: "voice" });
@@ -348,7 +348,7 @@ describe("voice mail answers (docs/contract.md#fallback)", () => {
     }
   });
 
-  it("without its route's leave, no call follows a message", async () => {
+  it("no call follows a message if its route does not allow it", async () => {
     const w = await calls(false);
     await w.begin();
     await w.network(metaStatuses(cloudStatus(w.vendor.taken[0]!, "failed", w.clock.now(), { code: 131026 })));

@@ -25,7 +25,7 @@ import { type Hook, hook, keyOf, noSpamRules, numberAt, type RiggedStore, rigged
 
 export { secret, start };
 
-/** When a silent message falls back, unless a test says otherwise. */
+/** How long a message must be silent to fall back, unless a test sets another time. */
 export const after = 20_000;
 
 export interface Carrier extends SmsSender {
@@ -58,7 +58,7 @@ export const isNotThere = async (): Promise<SendOutcome> => ({ outcome: "rejecte
 export const mayHave = async (): Promise<SendOutcome> => ({ outcome: "unknown", reason: "cut off" });
 export const takes = async (): Promise<SendOutcome> => ({ outcome: "accepted" });
 
-/** Takes receipts as JSON, one or a list of them; only their references count. */
+/** Reads receipts as JSON, one or a list of them; only their references count. */
 export const source: ReceiptSource = {
   provider: "mine",
   async read({ body }) {
@@ -91,7 +91,7 @@ export interface Process {
   check(id: string, code: string, call?: CallOptions): ReturnType<Verifier["check"]>;
   explain(id: string): ReturnType<Verifier["explain"]>;
   flush(): ReturnType<Verifier["flush"]>;
-  /** The carrier's receipt of a message; answers the HTTP status. */
+  /** Posts the carrier's receipt of a message, and returns the HTTP status. */
   receipt(message: CodeMessage | undefined, status: Receipt["status"], more?: Partial<Receipt>): Promise<number>;
   receipts(list: readonly (readonly [CodeMessage | undefined, Receipt["status"], Partial<Receipt>?])[]): Promise<number>;
 }
@@ -105,7 +105,7 @@ export interface World {
   readonly sms: Carrier;
   readonly customer: string;
   readonly hook: Hook;
-  /** All that was handed over, in order. */
+  /** All messages that were handed over, in order. */
   readonly journal: readonly { readonly route: string; readonly message: CodeMessage; readonly at: number }[];
   /** `attempt route` of each message that was handed over for an authentication. */
   story(id: string): string[];
@@ -114,7 +114,7 @@ export interface World {
   wrong(id: string): string;
 }
 
-/** Processes on one store, with WhatsApp first and SMS next, unless `routes` says otherwise. */
+/** Processes on one store, with WhatsApp first and SMS next, unless `routes` is given. */
 export function world(setup: Setup = {}): World {
   const { count = 1, store = new PlainStore(), clock = fixedClock(start), routes, fallback = {}, routing = {}, customers = [{}], own, ...rest } = setup;
   const journal: { route: string; message: CodeMessage; at: number }[] = [];
@@ -227,14 +227,14 @@ export function world(setup: Setup = {}): World {
   };
 }
 
-/** Lets time pass to the moment at which a silent message has fallen back, and a little more. */
+/** Advances the clocks just past the time at which a silent message falls back, and runs the first worker. */
 export async function silence({ set }: Pick<World, "set">, ms = after + 1): Promise<void> {
   for (const clock of new Set(set.map((one) => one.clock))) clock.advance(ms);
   await set[0]!.flush();
   await turns();
 }
 
-/** Runs every worker again and again, for an hour: whatever could still be sent is sent. */
+/** Runs every worker once a minute, for an hour, so that everything that can still be sent is sent. */
 export async function exhaust({ set }: Pick<World, "set">, minutes = 60): Promise<void> {
   for (let i = 0; i < minutes; i++) {
     for (const clock of new Set(set.map((one) => one.clock))) clock.advance(60_000);
@@ -246,5 +246,5 @@ export async function exhaust({ set }: Pick<World, "set">, minutes = 60): Promis
 export const ofEvents = <T extends VerifierEvent["type"]>(one: Pick<Process, "events">, type: T) =>
   one.events.filter((event): event is Extract<VerifierEvent, { type: T }> => event.type === type);
 
-/** What `explain` says on the fallback that was not sent. */
+/** The decisions that `explain` shows, with the reason of a fallback that was not sent. */
 export const saysWhy = (explained: Awaited<ReturnType<Verifier["explain"]>>): string => JSON.stringify(explained.decisions);

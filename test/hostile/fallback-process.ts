@@ -12,13 +12,13 @@ import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 import { poolOf } from "../support/postgres.js";
 
-/** Where a store that outlives its processes is. */
+/** The location of a store that outlives its processes. */
 export type Place =
   | { readonly kind: "redis" | "postgres" | "sqlite"; readonly url: string }
   | { readonly kind: "cluster"; readonly ports: readonly number[] }
   | { readonly kind: "mongo"; readonly url: string; readonly database: string };
 
-/** Where the worker's process ends: the fallback is written, the carrier has it, the carrier has answered, the answer is written. */
+/** Where the worker's process ends: fallback written, carrier has it, carrier has responded, response written. */
 export type End = "written" | "sent" | "unsettled" | "settled";
 
 export interface Setup {
@@ -28,7 +28,10 @@ export interface Setup {
   readonly callbackUrl: string;
   /** Milliseconds since the epoch. */
   readonly now: number;
-  /** `create`: tells the codes of all numbers, lives for 10 s of its clock and then waits for its end. Or sends what is due, and ends on the way. */
+  /**
+   * `create` sends a code to each number, runs for 10 s of its clock and waits to be killed.
+   * `flush` sends what is due, and ends on the way.
+   */
   readonly task: { readonly create: readonly string[]; readonly callbacks: boolean } | { readonly flush: End };
 }
 

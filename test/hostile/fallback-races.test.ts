@@ -10,7 +10,7 @@ const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ le
 const at = (w: World, i: number): Process => w.set[i % w.set.length] as Process;
 const minute = 60_000;
 const soon = { retryCooldowns: [1, 1, 1, 1] };
-/** WhatsApp, and two routes that a fallback may take: a second fallback would find one. */
+/** WhatsApp, and two routes that a fallback may take, so that a second fallback would find one. */
 const three = () => [
   { name: "wa", sender: carrier("whatsapp"), priority: 0 },
   { name: "sms", sender: carrier("sms"), priority: 1 },
@@ -22,7 +22,7 @@ const stores = [
 ] as const;
 
 describe.each(stores)("a store that commits %s", (_, open) => {
-  it("two workers racing: exactly one fallback (docs/contract.md#fallback-worker)", async () => {
+  it("two concurrent workers send exactly one fallback (docs/contract.md#fallback-worker)", async () => {
     for (let round = 0; round < 10; round++) {
       const w = world({ count: 2, store: open(), routes: three() });
       const id = await begin(w);
@@ -33,7 +33,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     }
   });
 
-  it("ten processes whose clocks differ, sixty fallbacks, a receipt and silence at once: one each", async () => {
+  it("with ten processes on different clocks, and receipts and silence at once, each of sixty messages falls back once", async () => {
     const w = world({ count: 10, store: open(), routes: three(), clockSkew: 5, clock: (i: number) => fixedClock(start + (i - 5) * 400) });
     const ids = await Promise.all(times(60, async (i) => (await at(w, i).create(i)).authentication_uuid));
     for (const one of w.set) one.clock.advance(after);
@@ -43,12 +43,12 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     for (const id of ids) expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("two workers have one record, because the lease of one has ended: exactly one fallback", async () => {
+  it("two workers that hold one record, because a lease has ended, send exactly one fallback", async () => {
     for (const slow of ["find", "commit"] as const) {
       const w = world({ count: 2, store: open(), routes: three(), storeTimeout: 300 });
       const id = await begin(w);
       w.clock.advance(after);
-      // What the first has read is old when it gets it, or its write comes too late.
+      // What the first worker reads is outdated when it arrives, or its write lands too late.
       let calls = 0;
       w.one.store.fate = (method) => (method === slow && ++calls === 1 ? (slow === "find" ? "late" : "held") : "done");
       const first = w.one.flush();
@@ -64,7 +64,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     }
   });
 
-  it("workers that a receipt wakes at once, in every process, and one that looks: exactly one fallback", async () => {
+  it("receipts that wake the workers of every process at once cause exactly one fallback of each message", async () => {
     const w = world({ count: 6, store: open(), routes: three(), callbacks: { worker: true }, fallback: { worker: "here" } });
     const ids = await Promise.all(times(30, async (i) => (await at(w, i).create(i)).authentication_uuid));
     w.clock.advance(after - 1);
@@ -75,7 +75,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     for (const id of ids) expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("the user's retries race with the fallback: one of them at a time, each counted once", async () => {
+  it("of concurrent retries and a fallback, one sends a message, and it is counted once", async () => {
     for (let round = 0; round < 5; round++) {
       const w = world({ count: 4, store: open(), policy: soon });
       const id = await begin(w);
@@ -91,7 +91,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
         ),
       );
       const { approved = 0 } = tallied(found);
-      // The second of two in the same second is in the other's cool-down.
+      // The later one is in the cool-down of the earlier one.
       expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
       expect(approved).toBeLessThanOrEqual(1);
       expect((await w.one.explain(id)).left.retries).toBe(4 - approved);
@@ -102,7 +102,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     }
   });
 
-  it("a right code races with the fallback: valid once, at most one message, and none later", async () => {
+  it("a right code concurrent with the fallback is valid once; at most one message is sent, and none later", async () => {
     for (let round = 0; round < 6; round++) {
       const w = world({ count: 4, store: open() });
       const id = await begin(w);
@@ -124,7 +124,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     }
   });
 
-  it("wrong codes race with the fallback: five are judged, whatever it is sent with (docs/contract.md#checks)", async () => {
+  it("of wrong codes concurrent with the fallback, five are evaluated (docs/contract.md#checks)", async () => {
     const w = world({ count: 4, store: open() });
     const id = await begin(w);
     const wrong = w.wrong(id);
@@ -144,7 +144,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     expect(await ending(w.one.check(id, w.codeOf(id)))).toBe("rate_limited");
   });
 
-  it("a receipt of delivery races with the fallback: at most one message, none after it", async () => {
+  it("a receipt of delivery concurrent with the fallback: at most one message, and none later", async () => {
     const w = world({ count: 4, store: open() });
     const ids = await Promise.all(times(20, (i) => at(w, i).create(i)));
     w.clock.advance(after);
@@ -174,7 +174,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     }
   });
 
-  it("a ceiling with room for some of the fallbacks lets those through, in whatever process (docs/contract.md#spend-ceiling)", async () => {
+  it("a ceiling with room for some of the fallbacks allows only those, over all processes (docs/contract.md#spend-ceiling)", async () => {
     const w = world({
       count: 5,
       store: open(),
@@ -189,12 +189,12 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     await Promise.all(w.set.map((one) => one.flush()));
     await exhaust(w, 3);
     expect(w.journal.length).toBeLessThanOrEqual(27);
-    // A store of two steps may refuse too many of those that race, never grant too many.
+    // A two-step store may reject too many concurrent ones, but never grants too many.
     if (open() instanceof TwoStepStore) expect(w.journal.length).toBeGreaterThan(20);
     else expect(w.journal).toHaveLength(27);
   });
 
-  it("erase races with the fallback: nothing is sent after it, and what is left is gone with a second one (docs/contract.md#erase)", async () => {
+  it("an erase concurrent with the fallback: a second one deletes what is left, and nothing more is sent (docs/contract.md#erase)", async () => {
     const store = open();
     const w = world({ count: 3, store });
     const id = await begin(w);
@@ -210,7 +210,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
     expect(store.records.size).toBe(0);
   });
 
-  it("300 messages due at once: each falls back once, within one poll, also with one worker (docs/contract.md#fallback-worker)", async () => {
+  it("300 messages due at once each fall back once, within one poll, even with one worker (docs/contract.md#fallback-worker)", async () => {
     for (const count of [1, 4]) {
       const w = world({ count, store: open(), callbacks: { worker: true }, fallback: { worker: "here" } });
       const ids = await Promise.all(times(300, async (i) => (await at(w, i).create(i)).authentication_uuid));
@@ -224,7 +224,7 @@ describe.each(stores)("a store that commits %s", (_, open) => {
 });
 
 describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () => {
-  it("whose carrier never answers: the others are sent in time, and each once", async () => {
+  it("whose carrier hangs for some numbers: every fallback is sent once, at most 20 s late", async () => {
     const w = world({ callbacks: { worker: true }, fallback: { worker: "here" } });
     const stuck = new Set(times(30, (i) => numberAt(i * 10)));
     w.sms.answer = (message) => (stuck.has(message.to) ? hangs() : takes());
@@ -237,7 +237,7 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
     expect(w.journal).toHaveLength(600);
   });
 
-  it("whose carrier never answers: another process does not send it again", async () => {
+  it("whose carrier hangs: another process does not send the message again", async () => {
     const w = world({ count: 2 });
     w.sms.answer = hangs;
     const id = await begin(w);
@@ -254,7 +254,7 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
     expect((await w.two.check(id, w.codeOf(id, 2))).status).toBe("valid");
   });
 
-  it("that hangs after it took the work: another one sends it, while the code lives", async () => {
+  it("that hangs after its lease: another one sends the fallback, while the code lives", async () => {
     const w = world({ count: 2, storeTimeout: 2 });
     const id = await begin(w);
     w.clock.advance(after);
@@ -270,7 +270,7 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
     await hung;
   });
 
-  it("over one memory store, where the first verifier never answers: the second sends it once, and both codes are valid", async () => {
+  it("whose store hangs: another process sends the fallback once, and both codes are valid", async () => {
     for (const attempt of [1, 2]) {
       const w = world({ count: 2, storeTimeout: 2 });
       const id = await begin(w);
@@ -285,7 +285,7 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
     }
   });
 
-  /** The second callback of a message is being delivered when the process dies at 10 s, or lives on; when the fallback is sent. */
+  /** When the fallback is sent, if the process dies (or not) at 10 s while it delivers the message's second callback. */
   const whileDelivering = async (dies: boolean) => {
     const w = world({ count: 2, storeTimeout: 2, callbacks: { worker: true }, fallback: { worker: "here" } });
     w.hook.answer = async () => (w.hook.posted.length > 1 ? hangs() : { status: 500 });
@@ -298,15 +298,15 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
     return (w.journal[1]?.at as number) - start;
   };
 
-  it("while it delivers a callback that hangs: its fallback is in time", async () => {
+  it("that delivers a callback that hangs: its fallback is on time", async () => {
     expect(await whileDelivering(false)).toBeLessThanOrEqual(after + 5_000);
   });
 
-  it("dies while it delivers a callback: another sends the fallback once the lease has ended, once (docs/contract.md#leases)", async () => {
+  it("that dies while it delivers a callback: another sends the fallback once, after the lease has ended (docs/contract.md#leases)", async () => {
     expect(await whileDelivering(true)).toBeLessThanOrEqual(after + 60_000);
   });
 
-  it("a gap of its own: nothing was due meanwhile, or it is late but not twice", async () => {
+  it("that pauses: the fallback may be late, but is sent once", async () => {
     for (const gap of [0, 5_000, 90_000, 300_000, 560_000]) {
       const w = world();
       const id = await begin(w);
@@ -317,7 +317,7 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
     }
   });
 
-  it("its clock is set back by an hour and forth again: once", async () => {
+  it("whose clock is set back by an hour and forward again: the fallback is sent once", async () => {
     const w = world();
     const id = await begin(w);
     await silence(w);
@@ -328,7 +328,7 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
     expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("was stopped for longer than storeTimeout between its write and the message: it decides again (docs/contract.md#late-hand-over)", async () => {
+  it("that is suspended for longer than storeTimeout between its write and the message: it decides again (docs/contract.md#late-hand-over)", async () => {
     for (const [gap, sent] of [
       [4_000, 2],
       [700_000, 1],
@@ -349,7 +349,7 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
     }
   });
 
-  it("a right code, while it was stopped between its write and the message: no message after the right code was taken", async () => {
+  it("that is suspended between its write and the message: nothing is sent if the right code is entered in the meantime", async () => {
     const w = world({ count: 2, storeTimeout: 2 });
     const id = await begin(w);
     w.clock.advance(after);
@@ -366,13 +366,13 @@ describe("a worker that hangs or stops (docs/contract.md#fallback-worker)", () =
   });
 });
 
-describe("late and lost answers (docs/contract.md#lost-write)", () => {
+describe("late and lost responses of the store (docs/contract.md#lost-write)", () => {
   const fates: readonly Fate[] = ["refused", "lost", "silent", "deaf", "held", "late"];
   const cases = fates.flatMap((fate) => ([1, 2] as const).map((nth) => [fate, nth] as const));
 
-  it.each(cases)("the worker's commit is %s, the %i. of it: one message at most, and the first code stays valid", async (fate, nth) => {
+  it.each(cases)("the worker's commit is %s (number %i): one fallback is sent, and the first code stays valid", async (fate, nth) => {
     const w = world({ count: 2, storeTimeout: 2, store: new PlainStore() });
-    // A message with callbacks is settled by a commit of its own.
+    // A message with callbacks is settled by a separate commit.
     const id = await begin(w, 1, { callback_url: callbackUrl });
     w.clock.advance(after);
     let commits = 0;
@@ -393,7 +393,7 @@ describe("late and lost answers (docs/contract.md#lost-write)", () => {
     expect((await w.two.check(id, w.codeOf(id, 1))).status).toBe("valid");
   });
 
-  it.each(fates)("the worker's lease is %s: sent once all the same", async (fate) => {
+  it.each(fates)("the worker's lease is %s: the fallback is still sent once", async (fate) => {
     const w = world({ count: 2, storeTimeout: 2 });
     const id = await begin(w);
     w.clock.advance(after);
@@ -412,7 +412,7 @@ describe("late and lost answers (docs/contract.md#lost-write)", () => {
     expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("the store is down from 19 s to 40 s: sent once, when it is back", async () => {
+  it("the store is down from 19 s to 40 s: the fallback is sent once, when it is back", async () => {
     const w = world({ count: 2, storeTimeout: 2, callbacks: { worker: true }, fallback: { worker: "here" } });
     const id = await begin(w);
     await pass(w.clock, 19_000);
@@ -424,7 +424,7 @@ describe("late and lost answers (docs/contract.md#lost-write)", () => {
     expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("the write of the fallback is lost for good: it costs no retry, no cap and no money, and both codes' budget is whole", async () => {
+  it("the response to the fallback's write is lost: it costs no cap and no money beyond the messages that were sent", async () => {
     const routes = [
       { name: "wa", sender: carrier("whatsapp"), priority: 0, price: 1 },
       { name: "sms", sender: carrier("sms"), priority: 1, price: 1 },
@@ -452,7 +452,7 @@ describe("late and lost answers (docs/contract.md#lost-write)", () => {
     expect(w.journal).toHaveLength(3);
   });
 
-  /** WhatsApp answers eight seconds after the message; it would be silent after five, but is being handed over for up to fifteen. */
+  /** WhatsApp responds after eight seconds, later than `after`, which is five, but within the send's fifteen. */
   const slow = async (outcome: typeof takes) => {
     const w = world({ fallback: { after: 5 }, sendTimeout: 15, count: 2 });
     let answer = (): void => {};
@@ -469,7 +469,7 @@ describe("late and lost answers (docs/contract.md#lost-write)", () => {
     return { w, id };
   };
 
-  it("a carrier accepts the first message later than `after`: it falls back once it was handed over, and both codes are valid", async () => {
+  it("a carrier accepts the first message later than `after`: it falls back after the hand-over, and both codes are valid", async () => {
     for (const attempt of [1, 2]) {
       const { w, id } = await slow(takes);
       expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
@@ -477,7 +477,7 @@ describe("late and lost answers (docs/contract.md#lost-write)", () => {
     }
   });
 
-  it("a carrier rejects the first message later than `after`: one SMS, with a code that is valid (docs/contract.md#fallback)", async () => {
+  it("a carrier rejects the first message later than `after`: one SMS follows, with a valid code (docs/contract.md#fallback)", async () => {
     const { w, id } = await slow(refuses);
     expect(w.story(id)).toEqual(["1 wa", "1 sms"]);
     expect((await w.two.check(id, w.codeOf(id, 1))).status).toBe("valid");
@@ -492,9 +492,10 @@ describe("late and lost answers (docs/contract.md#lost-write)", () => {
     expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
   };
 
-  it("who is not on a channel cannot be stored or read: the channel is tried, and it falls back (docs/contract.md#unreachable)", () => forgetful("refused"));
+  it("if numbers that are not on a channel cannot be stored or read, the channel is tried and falls back (docs/contract.md#unreachable)", () =>
+    forgetful("refused"));
 
-  it("a store that never responds to that is too late for the create, which sends nothing (docs/contract.md#store-deadline)", async () => {
+  it("if the store hangs when it reads them, the create is `unavailable` and sends nothing (docs/contract.md#store-deadline)", async () => {
     const w = world({ storeTimeout: 2 });
     w.one.store.fate = (method) => (method === "get" ? "silent" : "done");
     await expect(drive(w.clock, w.one.create(1))).rejects.toMatchObject({ code: "unavailable" });
@@ -502,10 +503,10 @@ describe("late and lost answers (docs/contract.md#lost-write)", () => {
   });
 });
 
-describe("many tenants (docs/contract.md#keyed-by-customer)", () => {
+describe("many customers (docs/contract.md#keyed-by-customer)", () => {
   const tenants = (count: number) => times(count, (i) => ({ customer_uuid: `6f1e7d2c-8a4b-4c3d-9e5f-${String(i).padStart(12, "0")}` }));
 
-  it("one number at many customers: each has its own fallback, caps, receipts and codes", async () => {
+  it("a number at many customers has its own fallback, caps, receipts and codes at each", async () => {
     const customers = tenants(6);
     const w = world({ count: 3, customers, policy: { limits: { perNumber: [{ limit: 2, window: 86_400 }] } } });
     const ids = await Promise.all(customers.map(async ({ customer_uuid }, i) => (await at(w, i).create(1, { customer_uuid })).authentication_uuid));
@@ -518,7 +519,7 @@ describe("many tenants (docs/contract.md#keyed-by-customer)", () => {
     w.clock.advance(after);
     await Promise.all(w.set.map((one) => one.flush()));
     expect(ids.map((id) => w.story(id).length)).toEqual([1, 2, 1, 2, 2, 2]);
-    // Who is not on WhatsApp is known to the customer whose carrier said so.
+    // Only the customer whose carrier reported it knows that the number is not on WhatsApp.
     for (const [i, route] of [
       [1, "sms"],
       [3, "wa"],
@@ -533,7 +534,7 @@ describe("many tenants (docs/contract.md#keyed-by-customer)", () => {
     }
   });
 
-  it("a tenant's backlog, whose carrier hangs, does not hold up another's fallback", async () => {
+  it("a customer's backlog on a carrier that hangs does not delay another customer's fallback", async () => {
     const customers = tenants(2);
     const w = world({ customers, callbacks: { worker: true }, fallback: { worker: "here" } });
     w.sms.answer = (message) => (message.customer_uuid === customers[0]!.customer_uuid ? hangs() : takes());
@@ -544,7 +545,7 @@ describe("many tenants (docs/contract.md#keyed-by-customer)", () => {
     expect(w.journal.find(({ message }) => message.authentication_uuid === id && message.attempt === 2)!.at - start).toBeLessThanOrEqual(after + 10_000);
   });
 
-  it("a tenant that is suspended, or gone, in between: nothing is sent for it, and everything for the others (docs/contract.md#fallback-worker)", async () => {
+  it("nothing is sent for a customer that is suspended or removed in between, and everything for the others (docs/contract.md#fallback-worker)", async () => {
     const customers = tenants(2);
     for (const [left, waiting] of [
       [[{ ...customers[0]!, suspended: true }, customers[1]!], 0],
@@ -569,8 +570,8 @@ describe("many tenants (docs/contract.md#keyed-by-customer)", () => {
   });
 });
 
-describe("processes that differ", () => {
-  it("one without `fallback` in its options, during a rollout, loses none: one that has it sends it", async () => {
+describe("processes with different options", () => {
+  it("during a rollout, a process without `fallback` loses no fallback, and one that has it sends it", async () => {
     const store = new PlainStore();
     const w = world({ store });
     const old = world({ store, clock: w.clock, fallback: false });
@@ -585,7 +586,7 @@ describe("processes that differ", () => {
     expect([...w.story(id), ...old.story(id)]).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("one with other secrets in front, during a rotation: sent once, and both codes are valid (docs/contract.md#secret-rotation)", async () => {
+  it("during a rotation, processes with secrets in another order send the fallback once, and both codes are valid (docs/contract.md#secret-rotation)", async () => {
     const other = "b7Wq3ZrX9cTn5LvK2hJd8MfS4gYp6AeU";
     for (const attempt of [1, 2]) {
       const w = world({ count: 2, own: (i) => ({ secret: i === 0 ? [secret, other] : [other, secret] }) });
@@ -599,7 +600,7 @@ describe("processes that differ", () => {
     }
   });
 
-  it("another `after`: the record's time counts", async () => {
+  it("with another `after`, the record's time counts", async () => {
     const store = new PlainStore();
     const w = world({ store });
     const hasty = world({ store, clock: w.clock, fallback: { after: 5 } });
@@ -612,7 +613,7 @@ describe("processes that differ", () => {
     expect(hasty.story(id)).toEqual(["2 sms"]);
   });
 
-  it("another cool-down, check budget and lifetime: nothing is sent twice", async () => {
+  it("with another cool-down, check budget and lifetime, nothing is sent twice", async () => {
     const store = new PlainStore();
     const w = world({ store });
     const other = world({ store, clock: w.clock, policy: { lifetime: 120, checks: 3, retryCooldowns: [5], limits: wide } });

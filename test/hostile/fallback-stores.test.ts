@@ -24,7 +24,7 @@ beforeAll(async () => {
 });
 afterAll(() => built && rmSync(built.outDir, { recursive: true }));
 
-/** Runs a process until it is killed, by itself or at the time it waits for that; answers what it sent. */
+/** Runs a process until it is killed, by itself or by the test, and returns what it sent. */
 async function runKilled(setup: Setup): Promise<readonly Sent[]> {
   const child = fork(built.script, [JSON.stringify(setup)], { execArgv: [], stdio: ["ignore", "ignore", "inherit", "ipc"] });
   const sent: Sent[] = [];
@@ -36,7 +36,7 @@ async function runKilled(setup: Setup): Promise<readonly Sent[]> {
   return sent;
 }
 
-/** A process that lives on. */
+/** A process that survives. */
 interface Survivor {
   readonly verifier: Verifier;
   readonly clock: FixedClock;
@@ -77,7 +77,7 @@ async function survive(place: Place, customer: string, now: number): Promise<Sur
   };
 }
 
-/** Runs the workers of all of them until whatever could still be sent is sent. */
+/** Runs all workers until everything that can still be sent is sent. */
 async function exhaust(set: readonly Survivor[]): Promise<void> {
   for (let i = 0; i < 8; i++) {
     for (const { clock } of set) clock.advance(60_000);
@@ -90,9 +90,9 @@ const storyOf = (sent: readonly { readonly route: string; readonly id: string; r
 const inThis = ({ sent }: Survivor) => sent.map(({ route, message }) => ({ route, id: message.authentication_uuid, attempt: message.attempt }));
 const inThat = (sent: readonly Sent[]) => sent.map(({ route, sent: { authentication_uuid: id, attempt } }) => ({ route, id, attempt }));
 
-/** Registers the deaths of processes on one kind of store. */
+/** Registers the tests of killed processes for one kind of store. */
 function deaths(open: () => Promise<Place>): void {
-  /** What lies behind is cleared away by the stores' own clocks. */
+  /** The present, because stores delete what is past by their own clocks. */
   const now = () => Math.floor(Date.now() / 1000) * 1000;
   const begin = async (count = 1, callbacks = true) => {
     const [place, customer, from] = [await open(), randomUUID(), now()];
@@ -103,13 +103,13 @@ function deaths(open: () => Promise<Place>): void {
     return { place, customer, from, setup, first };
   };
 
-  it("silence at 20 s with the process killed at 10 s: two others send the SMS exactly once, and both codes are valid (docs/contract.md#fallback-worker)", async () => {
+  it("after the process is killed at 10 s, two others send the SMS at 20 s exactly once, and both codes are live (docs/contract.md#fallback-worker)", async () => {
     const { place, customer, from, first } = await begin(20, false);
     const set = await Promise.all([survive(place, customer, from + 19_000), survive(place, customer, from + 19_000)]);
     await Promise.all(set.map(({ verifier }) => verifier.flush()));
     expect(set.flatMap(inThis)).toEqual([]);
     for (const { clock } of set) clock.set(from + 20_000);
-    // A worker on its store's busiest moment takes what it gets, and the rest with the next poll.
+    // On a busy store a worker takes only some of the records, and the rest with the next poll.
     for (let i = 0; i < 5; i++) {
       await Promise.all(set.map(({ verifier }) => verifier.flush()));
       for (const { clock } of set) clock.advance(1_000);
@@ -134,7 +134,7 @@ function deaths(open: () => Promise<Place>): void {
   });
 
   it.each<End>(["written", "sent", "unsettled", "settled"])(
-    "killed during the fallback, once it is %s: one message at most, nothing is lost (docs/contract.md#fallback-worker)",
+    "after the process is killed once its fallback is %s, nothing is sent again and nothing is lost (docs/contract.md#fallback-worker)",
     async (end) => {
       const { place, customer, from, setup, first } = await begin();
       const { authentication_uuid: id, code: firstCode } = first[0]!.sent;
@@ -147,11 +147,11 @@ function deaths(open: () => Promise<Place>): void {
         for (const { clock } of set) clock.advance(5_000);
         await Promise.all(set.map(({ verifier }) => verifier.flush()));
       }
-      // The one that was written may have been sent: it counts as sent, and is not sent again.
+      // A fallback that was written may have been sent: it counts as sent, and is not sent again.
       expect(set.flatMap(inThis)).toEqual([]);
       const firsts = set.flatMap(({ hook: hooked }) => hooked.story(id)).filter((event) => event.startsWith("2:"));
       expect([...new Set(firsts)]).toEqual([end === "settled" ? "2:submitted" : "2:unknown"]);
-      // No retry is used, the next message is the third, and the budget of both codes is whole.
+      // No retry and no check is used up.
       expect((await two.verifier.explain(target)).left).toMatchObject({ retries: 4, checks: 5 });
       expect(await one.verifier.check({ ...target, check_code: second[0]?.sent.code ?? firstCode })).toMatchObject({ status: "valid" });
       await exhaust(set);
@@ -160,7 +160,7 @@ function deaths(open: () => Promise<Place>): void {
     },
   );
 
-  it("killed during the fallback, before its carrier had it: the first code is valid, and a retry sends the third", async () => {
+  it("after the process is killed before the carrier had the fallback, a retry sends attempt 3, and only its code is valid", async () => {
     const { place, customer, from, setup, first } = await begin();
     const { authentication_uuid: id, code } = first[0]!.sent;
     await runKilled({ ...setup, now: from + 20_000, task: { flush: "written" } });
@@ -169,7 +169,7 @@ function deaths(open: () => Promise<Place>): void {
     await one.verifier.flush();
     expect((await one.verifier.retry(target)).status).toBe("approved");
     expect(inThis(one)).toMatchObject([{ attempt: 3 }]);
-    // Of the newest two that may have been sent, the first is none.
+    // The first code is not one of the newest two that may have been sent.
     expect((await one.verifier.check({ ...target, check_code: code })).status).toBe("invalid");
     expect((await one.verifier.check({ ...target, check_code: one.sent[0]!.message.code })).status).toBe("valid");
     await one.close();

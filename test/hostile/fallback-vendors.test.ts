@@ -54,7 +54,7 @@ async function whatsappFirst(options: object = {}) {
 
 const codeIn = (text: string | undefined) => /\d{6}/.exec(text ?? "")?.[0] ?? "";
 
-it("131026 three seconds after 200 → one SMS within `after`, with a code of its own", async () => {
+it("131026 three seconds after the 200: one SMS within `after`, with its own code", async () => {
   const { texts, one, id, status, later } = await whatsappFirst();
   const first = one.messageOf(id).code;
   one.clock.advance(3_000);
@@ -76,7 +76,7 @@ it("`read` without `delivered`: no SMS", async () => {
   expect(texts).toEqual([]);
 });
 
-it("`failed`, then `delivered`: one SMS, and both codes are live", async () => {
+it("`failed`, then `delivered`: one SMS, and the first code stays live", async () => {
   const { texts, one, id, status, later } = await whatsappFirst();
   const first = one.messageOf(id).code;
   await one.network(metaStatuses(status("failed", { code: 131049 })));
@@ -87,7 +87,7 @@ it("`failed`, then `delivered`: one SMS, and both codes are live", async () => {
   expect(await one.check(id, first)).toMatchObject({ status: "valid" });
 });
 
-it("the same webhook twice, and eight times at once: one SMS", async () => {
+it("the same webhook twice, then eight times concurrently: one SMS", async () => {
   const { texts, one, status, later } = await whatsappFirst();
   const failed = metaStatuses(status("failed", { code: 131026 }));
   await one.network(failed);
@@ -105,7 +105,7 @@ it("two statuses in one body, `sent` and `failed`: one SMS", async () => {
   expect(texts).toHaveLength(1);
 });
 
-it("a signature over a body that was written anew: rejected, and no SMS before 20 s", async () => {
+it("a re-serialized body with the old signature: 403, and no SMS before 20 s", async () => {
   const { texts, one, status, later } = await whatsappFirst();
   const failed = metaStatuses(status("failed", { code: 131026 }));
   expect((await one.network({ ...failed, body: JSON.stringify(JSON.parse(failed.body), undefined, 1) })).status).toBe(403);
@@ -122,7 +122,7 @@ it("silence: one SMS at 20 s", async () => {
   expect(texts).toHaveLength(1);
 });
 
-it("typed at 19 s → no fallback", async () => {
+it("the code entered at 19 s: no fallback", async () => {
   const { texts, one, id, later } = await whatsappFirst();
   one.clock.advance(19_000);
   expect(await one.check(id, one.messageOf(id).code)).toMatchObject({ status: "valid" });
@@ -130,14 +130,14 @@ it("typed at 19 s → no fallback", async () => {
   expect(texts).toEqual([]);
 });
 
-it("WhatsApp token dead (190) → SMS in the same request, and no other later", async () => {
+it("an expired WhatsApp token (190): SMS in the same request, and no other later", async () => {
   const { texts, later } = await whatsappFirst({ token: "expired" });
   expect(texts).toHaveLength(1);
   await later(60_000);
   expect(texts).toHaveLength(1);
 });
 
-it("Telegram `PHONE_NUMBER_NOT_FOUND` → SMS in the same request, second create skips Telegram", async () => {
+it("Telegram's `PHONE_NUMBER_NOT_FOUND`: SMS in the same request, and the second create skips Telegram", async () => {
   const gateway = await startGateway();
   const { texts, one } = await before({ name: "telegram", sender: telegramSender({ token: gatewayToken, baseUrl: gateway.url }) });
   gateway.errors.set("+33612345678", "PHONE_NUMBER_NOT_FOUND");

@@ -11,7 +11,7 @@ const begin = async ({ one }: World, number: string | number = 1, fields: Record
   (await one.create(number, fields)).authentication_uuid;
 const minute = 60_000;
 
-/** What each `on`, alone, makes of a message: no fallback, one at once, one at 20 s; or another route in the same request. */
+/** What each `on` alone causes: no fallback, one at once, one at 20 s, or another route in the same request. */
 type Cell = "-" | "now" | "20 s" | "same request";
 type Then = "none" | "in_transit" | "delivered" | "undeliverable" | "undeliverable, unreachable";
 const rows: readonly (readonly [
@@ -49,7 +49,7 @@ const rows: readonly (readonly [
   ["sms", "unknown", "none", "-", "-", "-"],
   ["sms", "unknown", "undeliverable", "-", "now", "-"],
   ["sms", "rejected", "none", "same request", "same request", "same request"],
-  // A call that was wished for: only another call may follow it.
+  // A requested call: only another call may follow it.
   ["voice", "accepted", "none", "-", "-", "-"],
   ["voice", "accepted", "delivered", "-", "-", "-"],
   ["voice", "accepted", "undeliverable", "-", "now", "-"],
@@ -61,7 +61,7 @@ describe("each channel, outcome, receipt and reason (docs/contract.md#fallback)"
   const reasons: readonly FallbackReason[] = ["unreachable", "undeliverable", "silent"];
   const cases = rows.flatMap(([channel, outcome, then, ...cells]) => [
     ...reasons.map((reason, i) => [channel, outcome, then, [reason], cells[i] as Cell] as const),
-    // With all three, the first that comes.
+    // With all three, the earliest one.
     [channel, outcome, then, reasons, (["same request", "now", "20 s"] as const).find((cell) => cells.includes(cell)) ?? "-"] as const,
   ]);
   it.each(cases)("%s %s, then %s, on %j: %s", async (channel, outcome, then, on, cell) => {
@@ -72,7 +72,7 @@ describe("each channel, outcome, receipt and reason (docs/contract.md#fallback)"
       routes: [
         { name: "first", sender: first, priority: 0 },
         { name: "next", sender: next, priority: 1, fallback: true },
-        // Without it, "silent" alone would be refused for SMS.
+        // Without this route, "silent" alone would be rejected for SMS.
         { name: "abroad", sender: carrier("telegram"), countries: ["US"] },
       ],
       fallback: { on },
@@ -97,8 +97,8 @@ describe("each channel, outcome, receipt and reason (docs/contract.md#fallback)"
   });
 });
 
-describe("the time (docs/contract.md#fallback-worker)", () => {
-  it("a worker sends it, up to pollInterval after it is due", async () => {
+describe("the time of a fallback (docs/contract.md#fallback-worker)", () => {
+  it("a worker sends it up to pollInterval after it is due", async () => {
     const w = world({ callbacks: { worker: true }, fallback: { worker: "here" } });
     const id = await begin(w);
     await pass(w.clock, 60_000, 250);
@@ -107,7 +107,7 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
     expect((w.journal[1]?.at as number) - start).toBeLessThanOrEqual(after + 5_000);
   });
 
-  it("with undeliverable, a worker sends it up to pollInterval after the receipt", async () => {
+  it("after `undeliverable`, a worker sends it up to pollInterval after the receipt", async () => {
     const w = world({ callbacks: { worker: true }, fallback: { worker: "here" } });
     const id = await begin(w);
     await pass(w.clock, 7_000, 250);
@@ -118,7 +118,7 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
     expect((w.journal[1]?.at as number) - told).toBeLessThanOrEqual(5_000);
   });
 
-  it("it needs no write of its own: a create that a carrier accepts is one commit", async () => {
+  it("it needs no separate write: a create that a carrier accepts is one commit", async () => {
     const w = world();
     await begin(w);
     await begin(w, 2);
@@ -129,7 +129,7 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
     expect(writes.map(({ method }) => method)).toEqual(["commit"]);
   });
 
-  it("a message is told when it is replaced, one that cannot be is not", async () => {
+  it("a message that can be replaced has `replaced_at`, and one that cannot has none", async () => {
     const w = world();
     const id = await begin(w);
     expect(w.messageOf(id).replaced_at).toBe(start + after);
@@ -138,7 +138,7 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
     expect(w.messageOf(id, 2)).toMatchObject({ fallback: true, routes_tried: ["wa"] });
   });
 
-  it("a receipt of delivery, or in_transit and then a delivery, ends it; late ones change nothing", async () => {
+  it("a receipt of delivery ends it, after in_transit too; late ones change nothing", async () => {
     const w = world();
     const [timely, late] = [await begin(w, 1), await begin(w, 2)];
     w.clock.advance(19_999);
@@ -152,7 +152,7 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
     expect(w.story(late)).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("typed at 19 s: no fallback, nor after a late receipt", async () => {
+  it("the code entered at 19 s: no fallback, not even after a late receipt", async () => {
     const w = world();
     const id = await begin(w);
     w.clock.advance(19_000);
@@ -163,7 +163,7 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
     expect(w.story(id)).toEqual(["1 wa"]);
   });
 
-  it("a retry ends it, and starts that of its own message", async () => {
+  it("a retry ends it, and its own message can fall back", async () => {
     const w = world({ fallback: { after: 40 } });
     const [onSms, onWhatsapp] = [await begin(w, 1), await begin(w, 2)];
     w.clock.advance(30_001);
@@ -204,7 +204,7 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
     }
   });
 
-  it("at most `most` times, each on a route that no earlier message used", async () => {
+  it("a message falls back at most `most` times, each on a route that no earlier message used", async () => {
     for (const most of [1, 2, 3]) {
       const [wa, tg, sms] = [carrier("whatsapp"), carrier("telegram"), carrier("sms")];
       const routes = [
@@ -216,7 +216,7 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
       const id = await begin(w);
       await exhaust(w, 5);
       expect(w.story(id)).toEqual(["1 wa", "2 tg", "3 sms"].slice(0, most + 1));
-      // The last one's receipt: no route is left, or no fallback.
+      // After the last one's receipt, no route or no fallback is left.
       await w.one.receipt(w.messageOf(id), "undeliverable");
       await exhaust(w, 3);
       expect(w.story(id)).toHaveLength(Math.min(3, most + 1));
@@ -242,8 +242,8 @@ describe("the time (docs/contract.md#fallback-worker)", () => {
   });
 });
 
-describe("what it costs (docs/contract.md#fallback-costs)", () => {
-  it("no retry, but next_retry_at counts from it", async () => {
+describe("what a fallback costs (docs/contract.md#fallback-costs)", () => {
+  it("it uses up no retry, but next_retry_at counts from it", async () => {
     const w = world();
     const id = await begin(w);
     await silence(w, after);
@@ -310,7 +310,7 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
     ]);
   });
 
-  it("ceiling reached between first and fallback: none, not tried again, explained; the code stays live and no retry is used", async () => {
+  it("blocked by a ceiling: not tried again, explained; the code stays live and no retry is used", async () => {
     const w = world({
       routes: [
         { name: "wa", sender: carrier("whatsapp"), priority: 0, price: 1 },
@@ -330,7 +330,7 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
     expect((await w.one.check(id, w.codeOf(id))).status).toBe("valid");
   });
 
-  it("the ceiling pays for what was accepted, and for nothing else", async () => {
+  it("only accepted messages count toward the ceiling", async () => {
     const [wa, sms] = [carrier("whatsapp"), carrier("sms")];
     const w = world({
       routes: [
@@ -344,14 +344,14 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
     sms.answer = refuses;
     await begin(w, 2);
     await silence(w);
-    // 1 + 2, 1 + 0: 16 of 20 are left, with what a WhatsApp message may cost at most (2) claimed first.
+    // 1 + 2 and 1 + 0 are spent: of 20, 16 are left, and each message first claims the most it may cost (2).
     sms.answer = takes;
     let room = 0;
     while ((await w.one.create(100 + room, { channel: "sms" })).status === "pending") room++;
     expect(room).toBe(8);
   });
 
-  it("no carrier takes it: not tried again, the first code stays live, no retry is used", async () => {
+  it("rejected by every carrier: not tried again, the first code stays live, and no retry is used", async () => {
     const w = world();
     w.sms.answer = refuses;
     const id = await begin(w);
@@ -372,7 +372,7 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
       ],
     });
 
-  it("no other route: nothing is tried, at no cost", async () => {
+  it("without another route, nothing is tried, at no cost", async () => {
     const w = alone();
     const id = await begin(w);
     await silence(w);
@@ -385,7 +385,7 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
     expect((await w.one.check(id, w.codeOf(id))).status).toBe("valid");
   });
 
-  it.each(["silent", "undeliverable"])("no other route from the start: there is no fallback to explain (%s)", async (how) => {
+  it.each(["silent", "undeliverable"])("without another route from the start, explain shows no fallback (%s)", async (how) => {
     const w = alone();
     const id = await begin(w);
     if (how === "undeliverable") await w.one.receipt(w.messageOf(id), "undeliverable");
@@ -393,7 +393,7 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
     expect(saysWhy(await w.one.explain(id))).not.toMatch(/fallback/);
   });
 
-  it("no other route any more, because the options changed in between: explain has the reason", async () => {
+  it("without another route after a change of options, explain has the reason", async () => {
     const w = world();
     const id = await begin(w);
     const later = world({
@@ -410,7 +410,7 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
     expect(saysWhy(await w.one.explain(id))).toMatch(/fallback/);
   });
 
-  it("a route that was there at create and is gone from the options since: nothing breaks", async () => {
+  it("a route that is removed from the options after create breaks nothing", async () => {
     const store = new PlainStore();
     const w = world({ store });
     const id = await begin(w);
@@ -429,7 +429,7 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
     expect((await later.one.check(id, w.codeOf(id))).status).toBe("valid");
   });
 
-  it("lists: blocked between create and fallback, nothing is sent; a list that throws or hangs stops nothing", async () => {
+  it("a number blocked after create gets no fallback; a list that throws or hangs does not stop one", async () => {
     let block: () => Promise<{ readonly numbers: readonly string[] }> = async () => ({ numbers: [] });
     const w = world({ lists: { block: () => block(), refresh: 1 } });
     const id = await begin(w);
@@ -455,7 +455,7 @@ describe("what it costs (docs/contract.md#fallback-costs)", () => {
     }
   });
 
-  it("the caller's own rules decide: one that blocks, throws or hangs", async () => {
+  it("the caller's own rules can block it; a rule that throws or hangs does not", async () => {
     const seen: number[] = [];
     let judge: (attempt: number) => { readonly reason: string } | undefined | Promise<never> = () => undefined;
     const w = world({
@@ -547,7 +547,7 @@ describe("calls (docs/contract.md#calls)", () => {
     expect(saysWhy(await w.one.explain(again))).toMatch(/callsPerNumber/);
   });
 
-  it("voice mail answers: a call that was wished for is followed by no message", async () => {
+  it("no message follows a requested call that voice mail answers", async () => {
     const w = withCalls(true);
     const id = await begin(w, 1, { channel: "voice" });
     expect(w.story(id)).toEqual(["1 call"]);
@@ -556,7 +556,7 @@ describe("calls (docs/contract.md#calls)", () => {
     expect(w.story(id)).toEqual(["1 call"]);
   });
 
-  it("voice mail answers the call that a message fell back to: that was all", async () => {
+  it("nothing follows a fallback call that voice mail answers", async () => {
     const w = withCalls(true);
     const id = await begin(w);
     await exhaust(w, 2);
@@ -576,7 +576,7 @@ describe("calls (docs/contract.md#calls)", () => {
   });
 });
 
-describe("a channel that was wished for (docs/contract.md#channel)", () => {
+describe("a requested channel (docs/contract.md#channel)", () => {
   it("WhatsApp falls back to SMS, SMS is never silent", async () => {
     const w = world();
     const [wished, plain] = [await begin(w, 1, { channel: "whatsapp" }), await begin(w, 2, { channel: "sms" })];
@@ -585,7 +585,7 @@ describe("a channel that was wished for (docs/contract.md#channel)", () => {
     expect(w.story(plain)).toEqual(["1 sms"]);
   });
 
-  it("an SMS that is undeliverable is followed by WhatsApp, which then falls back no more", async () => {
+  it("WhatsApp follows an undeliverable SMS, and then does not fall back", async () => {
     const w = world();
     const id = await begin(w, 1, { channel: "sms" });
     await w.one.receipt(w.messageOf(id), "undeliverable");
@@ -595,7 +595,7 @@ describe("a channel that was wished for (docs/contract.md#channel)", () => {
     expect(w.story(id)).toEqual(["1 sms", "2 wa"]);
   });
 
-  it("a number that a receipt reports as unreachable goes to SMS at the next create, for seven days (docs/contract.md#unreachable)", async () => {
+  it("a number that a receipt reports as unreachable gets SMS first at creates, for seven days (docs/contract.md#unreachable)", async () => {
     const w = world();
     const id = await begin(w);
     await w.one.receipt(w.messageOf(id), "undeliverable", { unreachable: true });
@@ -610,7 +610,7 @@ describe("a channel that was wished for (docs/contract.md#channel)", () => {
 });
 
 describe("the codes (docs/contract.md#live-codes)", () => {
-  it("both are live, and one of them is valid once", async () => {
+  it("both are live, and the first one entered is valid, once", async () => {
     for (const attempt of [1, 2]) {
       const w = world();
       const id = await begin(w);
@@ -622,7 +622,7 @@ describe("the codes (docs/contract.md#live-codes)", () => {
     }
   });
 
-  it("acceptPreviousCode: false: the newest that was accepted; both while it is handed over; the first if no carrier took it", async () => {
+  it("acceptPreviousCode: false accepts the newest one; both during the hand-over; the first if no carrier takes the second", async () => {
     const policy = { acceptPreviousCode: false };
     const w = world({ policy });
     const id = await begin(w);
@@ -650,7 +650,7 @@ describe("the codes (docs/contract.md#live-codes)", () => {
     expect((await refused.one.check(last, refused.codeOf(last, 1))).status).toBe("valid");
   });
 
-  it("five wrong codes over both, in whatever order; none is given back", async () => {
+  it("both share five wrong codes, before and after the fallback", async () => {
     for (const before of [0, 1, 3, 4]) {
       const w = world();
       const id = await begin(w);
@@ -674,7 +674,7 @@ describe("the codes (docs/contract.md#live-codes)", () => {
     expect(w.story(id)).toEqual(["1 wa"]);
   });
 
-  it("guesses of the number stay at sends a day × checks, with fallbacks (docs/contract.md#guesses-claimed)", async () => {
+  it("with fallbacks, guesses of the number stay within sends a day × checks (docs/contract.md#guesses-claimed)", async () => {
     const w = world({ policy: { limits: { perNumber: [{ limit: 4, window: 86_400 }] }, checks: 2 } });
     let judged = 0;
     for (let i = 0; i < 6; i++) {
@@ -687,7 +687,7 @@ describe("the codes (docs/contract.md#live-codes)", () => {
     expect(w.journal).toHaveLength(4);
   });
 
-  it("a fallback is no way around the guesses: after the last send of the day, no message and no guess", async () => {
+  it("no fallback is sent after the last send of the day", async () => {
     const w = world({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
     const id = await begin(w);
     await exhaust(w, 9);
@@ -711,7 +711,7 @@ describe("ends (docs/contract.md#lifetime)", () => {
     expect((await w.one.check(ids[0] as string, w.codeOf(ids[0] as string))).status).toBe("expired_auth");
   });
 
-  it("a fallback one second before the end is sent, with the end of the first code", async () => {
+  it("a fallback one second before the end expires with the first code", async () => {
     const w = world();
     const id = await begin(w);
     w.clock.advance(599_000);
@@ -722,7 +722,7 @@ describe("ends (docs/contract.md#lifetime)", () => {
     expect((await w.one.check(id, w.codeOf(id))).status).toBe("expired_auth");
   });
 
-  it("`after` as long as the life, or longer: none", async () => {
+  it("there is no fallback if `after` is as long as the lifetime or longer", async () => {
     for (const seconds of [60, 600]) {
       const w = world({ fallback: { after: seconds }, policy: { lifetime: 60, retryCooldowns: [10] } });
       const id = await begin(w);
@@ -743,7 +743,7 @@ describe("ends (docs/contract.md#lifetime)", () => {
     expect(JSON.stringify([...store.values, ...store.windows])).not.toContain(id);
   });
 
-  it("erase while a fallback is being handed over: no record comes back", async () => {
+  it("erase while a fallback is being handed over deletes the record, and it does not come back", async () => {
     const store = new PlainStore();
     const w = world({ store });
     w.sms.answer = hangs;
@@ -775,7 +775,7 @@ describe("ends (docs/contract.md#lifetime)", () => {
     expect(w.story(id)).toHaveLength(2);
   });
 
-  it("a delivered message, whose fallback is over, has its number as long as a retry may need it", async () => {
+  it("a delivered message, which cannot fall back any more, can still be retried", async () => {
     const w = world();
     const id = await begin(w);
     await w.one.receipt(w.messageOf(id), "delivered");
@@ -786,7 +786,7 @@ describe("ends (docs/contract.md#lifetime)", () => {
 });
 
 describe("repeats (docs/contract.md#idempotency)", () => {
-  it("a create repeated under its key after the fallback returns the same result, sends nothing, and shows the state", async () => {
+  it("a create repeated under its key after the fallback returns the same result, sends nothing, and shows the current state", async () => {
     const w = world();
     const first = await w.one.create(1, {}, { idempotencyKey: "k" });
     expect(first).toMatchObject({ status: "pending", channel: "whatsapp" });
@@ -803,7 +803,7 @@ describe("repeats (docs/contract.md#idempotency)", () => {
     expect(w.story(id)).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("a repeat while the fallback is handed over waits for nothing it need not, and sends nothing", async () => {
+  it("a repeat while the fallback is handed over returns the same verification, and sends nothing", async () => {
     const w = world({ count: 2 });
     w.sms.answer = hangs;
     const { authentication_uuid: id } = await w.one.create(1, {}, { idempotencyKey: "k" });
@@ -829,7 +829,7 @@ describe("repeats (docs/contract.md#idempotency)", () => {
 
 describe("by number (docs/contract.md#start)", () => {
   const target = (w: World, number = 1) => ({ customer_uuid: w.customer, phone_number: numberAt(number) });
-  it("start again after a fallback is the next message, in its cool-down; check takes both codes", async () => {
+  it("a start after a fallback has its cool-down, then sends the next message; check accepts the newest two codes", async () => {
     for (const attempt of [1, 2]) {
       const w = world();
       const { verifications } = w.one.verifier;
@@ -848,7 +848,7 @@ describe("by number (docs/contract.md#start)", () => {
     }
   });
 
-  it("get after a fallback shows its sends", async () => {
+  it("get after a fallback counts two messages", async () => {
     const w = world();
     const { verifications } = w.one.verifier;
     await verifications.start(target(w));
@@ -856,7 +856,7 @@ describe("by number (docs/contract.md#start)", () => {
     expect(JSON.stringify(await verifications.get(target(w)))).toMatch(/"(sends?|attempt|number)":2/);
   });
 
-  it("cancel ends it, and the number's next verification has its own", async () => {
+  it("cancel ends the fallback, and the number's next verification has its own", async () => {
     const w = world();
     const { verifications } = w.one.verifier;
     const first = (await verifications.start(target(w))).authentication_uuid as string;
@@ -875,7 +875,7 @@ describe("by number (docs/contract.md#start)", () => {
     expect([w.story(first), w.story(second)]).toEqual([["1 wa"], ["1 wa", "2 sms"]]);
   });
 
-  it("starts that race the fallback: attempts are counted up, each once", async () => {
+  it("starts concurrent with the fallback use each attempt once", async () => {
     const w = world({ count: 3, policy: { retryCooldowns: [1, 1, 1, 1] } });
     const { verifications } = w.one.verifier;
     const id = (await verifications.start(target(w))).authentication_uuid as string;
@@ -914,7 +914,7 @@ describe("deliveries (docs/contract.md#fallback-deliveries)", () => {
       return { w, store, id: delivery_uuid };
     };
 
-    it("one that is blocked keeps the code no longer than that", async () => {
+    it("a fallback that is blocked deletes the code", async () => {
       const { w, store, id } = await deliver({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
       await silence(w);
       await exhaust(w, 1);
@@ -922,7 +922,7 @@ describe("deliveries (docs/contract.md#fallback-deliveries)", () => {
       expect(saysWhy(await w.one.explain(id))).toMatch(/perNumber/);
     });
 
-    it("one that no carrier takes, or that is unknown, keeps it no longer, and is not tried again", async () => {
+    it("a fallback that no carrier takes, or whose outcome is unknown, deletes the code and is not tried again", async () => {
       for (const answer of [refuses, mayHave]) {
         const { w, store, id } = await deliver();
         w.sms.answer = answer;
@@ -936,7 +936,7 @@ describe("deliveries (docs/contract.md#fallback-deliveries)", () => {
       [79_000, ["1 wa", "2 sms"]],
       [80_001, ["1 wa"]],
       [250_000, ["1 wa"]],
-    ])("a worker that comes back %i ms after the message", async (ms, story) => {
+    ])("a worker that comes back %i ms after the message sends only within 80 s, and deletes the code", async (ms, story) => {
       const { w, store, id } = await deliver();
       w.clock.advance(ms);
       for (let i = 0; i < 3; i++) await w.one.flush();
@@ -946,7 +946,7 @@ describe("deliveries (docs/contract.md#fallback-deliveries)", () => {
       expect(kept(store)).toBe(false);
     });
 
-    it("another code in between replaces it: the old one is never sent again", async () => {
+    it("another code in between replaces the code, and the old one is never sent again", async () => {
       const { w, store, id } = await deliver();
       w.clock.advance(10_000);
       await w.one.verifier.deliver({ customer_uuid: w.customer, phone_number: numberAt(1), code: "111222" });
@@ -956,7 +956,7 @@ describe("deliveries (docs/contract.md#fallback-deliveries)", () => {
       expect(kept(store)).toBe(false);
     });
 
-    it("a process with another secret sends nothing wrong", async () => {
+    it("a process with another secret sends no wrong code and to no wrong number", async () => {
       const { w, store, id } = await deliver();
       const other = world({ store, clock: w.clock, keepCode: true, own: () => ({ secret: "b7Wq3ZrX9cTn5LvK2hJd8MfS4gYp6AeU" }) });
       await silence(other);
@@ -966,7 +966,7 @@ describe("deliveries (docs/contract.md#fallback-deliveries)", () => {
     });
   });
 
-  it("are told of no replacement", async () => {
+  it("have no `replaced_at`", async () => {
     const w = world();
     const { delivery_uuid: id } = await w.one.verifier.deliver({ customer_uuid: w.customer, phone_number: numberAt(1), code: "837465" });
     expect(w.messageOf(id as string).replaced_at).toBeUndefined();
@@ -974,7 +974,7 @@ describe("deliveries (docs/contract.md#fallback-deliveries)", () => {
 });
 
 describe("test numbers (docs/contract.md#test-numbers)", () => {
-  it("never fall back; one given as a string does", async () => {
+  it("never fall back, unless given as a string", async () => {
     const w = world({
       testNumbers: [
         { number: numberAt(1), code: "123456" },
@@ -1024,7 +1024,7 @@ describe("callbacks (docs/contract.md#callback-order)", () => {
     expect(w.hook.story(id)).toEqual(["1:submitted", "1:undeliverable", "2:submitted"]);
   });
 
-  it("a receiver that hangs or fails delays no fallback, and a fallback that hangs delays no callback of another", async () => {
+  it("a receiver that hangs or fails delays no fallback", async () => {
     const w = world();
     w.hook.answer = () => hangs();
     const id = await begin(w, 1, { callback_url: callbackUrl });
@@ -1041,7 +1041,7 @@ describe("callbacks (docs/contract.md#callback-order)", () => {
     expect(failing.story(other)).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("a fallback that no carrier takes is undeliverable, one that hangs unknown", async () => {
+  it("a fallback that no carrier takes is `undeliverable`, and one that hangs is `unknown`", async () => {
     const w = world();
     w.sms.answer = refuses;
     const refused = await begin(w, 1, { callback_url: callbackUrl });

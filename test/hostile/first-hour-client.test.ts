@@ -20,7 +20,7 @@ interface Seen {
   readonly body: string;
 }
 
-/** A server on loopback that does with each request what the test says. */
+/** A server on loopback that handles each request with `answer`. */
 async function server(answer: (response: ServerResponse, seen: Seen, index: number) => void) {
   const seen: Seen[] = [];
   const made = createServer(async (request, response) => {
@@ -46,7 +46,7 @@ const valid = { authentication_uuid: id, status: "valid" };
 const guess = { authentication_uuid: id, check_code: "123456" };
 const fault = (code: string) => ({ code, message: "no", doc_url: `https://docs.example/errors#${code}` });
 
-/** How a call ended; nothing of it may hold the key. */
+/** How a call ended. Fails if its error contains the key. */
 async function end(call: Promise<unknown>): Promise<string> {
   try {
     return JSON.stringify(await call);
@@ -59,7 +59,7 @@ async function end(call: Promise<unknown>): Promise<string> {
   }
 }
 
-describe("an answer that no service gives is bad_answer, never valid", () => {
+describe("a malformed response is `bad_answer`, never valid", () => {
   it.each<[string, string]>([
     ["nothing", ""],
     ["a page", "<html>valid</html>"],
@@ -88,7 +88,7 @@ describe("an answer that no service gives is bad_answer, never valid", () => {
     expect(seen.length).toBe(1);
   });
 
-  it("a fault whose fields are of other types", async () => {
+  it("an error whose fields have other types", async () => {
     for (const body of [
       { code: 5, message: "no", doc_url: "x" },
       { code: "bad_request" },
@@ -101,7 +101,7 @@ describe("an answer that no service gives is bad_answer, never valid", () => {
     }
   });
 
-  it("a lookup that is none", async () => {
+  it("a malformed lookup", async () => {
     for (const body of ["[]", "null", "{}", '"+33612345678"', '{"phone_number":"+33612345678","line_type":5}']) {
       const { baseUrl } = await server((response) => json(response, 200, body));
       expect(await end(client(baseUrl).lookup({ phone_number: "+33612345678" })), body).toBe("bad_answer 200");
@@ -109,14 +109,14 @@ describe("an answer that no service gives is bad_answer, never valid", () => {
   });
 });
 
-it("a status that the client does not know is not made into one that it knows", async () => {
+it("an unknown status is not turned into a known one", async () => {
   const { baseUrl } = await server((response) => json(response, 200, { authentication_uuid: id, status: "VALID " }));
   const ended = await end(client(baseUrl).check(guess));
   if (ended !== "bad_answer 200") expect(JSON.parse(ended).status).toBe("VALID ");
 });
 
-describe("the key stays with the host that was named", () => {
-  it.each([301, 302, 303, 307, 308])("%i to elsewhere is not followed, by no call", async (status) => {
+describe("the key is sent to the configured host only", () => {
+  it.each([301, 302, 303, 307, 308])("a %i to another host is not followed by any call", async (status) => {
     const elsewhere = await server((response) => json(response, 200, valid));
     const { baseUrl, seen } = await server((response) => response.writeHead(status, { location: `${elsewhere.baseUrl}/v1/check` }).end());
     const one = client(baseUrl);
@@ -131,7 +131,7 @@ describe("the key stays with the host that was named", () => {
     expect(seen.length).toBe(4);
   });
 
-  it("a number to look up leads to no other path or host", async () => {
+  it("a lookup of any text stays on the lookup path and host", async () => {
     const { baseUrl, seen } = await server((response) => json(response, 200, { phone_number: "+33612345678", line_type: "Mobile" }));
     for (const phone_number of ["../check", "//evil.example/x", "+33?x=1#y", "%2e%2e/retry", "../../x", "", "\r\nx: y", "\ud800"])
       await end(client(baseUrl).lookup({ phone_number }));
@@ -140,7 +140,7 @@ describe("the key stays with the host that was named", () => {
 });
 
 describe("connections that break", () => {
-  /** A server of bytes: `script` says what each connection gets for each request on it. */
+  /** A raw TCP server: `script` responds to each request on a connection. */
   async function raw(script: (socket: Socket, request: number) => void) {
     const requests: string[] = [];
     const sockets = new Set<Socket>();
@@ -196,7 +196,7 @@ describe("connections that break", () => {
     expect(keyOf(requests[4] as string)).toBeUndefined();
   });
 
-  it("a kept connection that is reset under the next check: repeated, and answered", async () => {
+  it("a check whose reused connection is reset is repeated, and gets its result", async () => {
     const { requests, baseUrl } = await raw((socket, index) => (index === 1 ? socket.resetAndDestroy() : socket.write(whole(valid))));
     const one = client(baseUrl);
     expect(JSON.parse(await end(one.check(guess)))).toMatchObject({ status: "valid" });
@@ -205,7 +205,7 @@ describe("connections that break", () => {
     expect(keyOf(requests[2] as string)).toBe(keyOf(requests[1] as string));
   });
 
-  it("a body that drips for ever ends with the time of each attempt", async () => {
+  it("a slow body without an end ends with the timeout of the attempt", async () => {
     const { requests, baseUrl } = await raw((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n");
       const timer = setInterval(() => (socket.writable ? socket.write("1\r\n \r\n") : clearInterval(timer)), 20);
@@ -217,7 +217,7 @@ describe("connections that break", () => {
     expect(requests.length).toBe(1);
   });
 
-  it("a flood is not kept for longer than the attempt, and never resolves", async () => {
+  it("a huge body ends the attempt with `timeout` or `bad_answer`", async () => {
     const { baseUrl } = await raw((socket) => {
       socket.write("HTTP/1.1 200 OK\r\ncontent-type: application/json\r\n\r\n");
       const piece = Buffer.alloc(65_536, 32);
@@ -230,7 +230,7 @@ describe("connections that break", () => {
     expect(await end(client(baseUrl, { timeout: 0.4, retries: 0 }).check(guess))).toMatch(/^(timeout|bad_answer 200)$/);
   });
 
-  it("nobody listens", async () => {
+  it("a closed port gives `network`", async () => {
     const { baseUrl } = await raw(() => {});
     await open.pop()?.();
     expect(await end(client(baseUrl).check(guess))).toBe("network");
@@ -250,7 +250,7 @@ describe("503", () => {
     ["6", 6, 1],
     ["86400", 86_400, 1],
     ["NaN", undefined, 2],
-  ])("retry-after %j: told as %j, %i requests", async (header, told, requests) => {
+  ])("retry-after %j: reported as %j, %i requests", async (header, told, requests) => {
     const { baseUrl, seen } = await server((response) => json(response, 503, fault("unavailable"), header === undefined ? {} : { "retry-after": header }));
     const error = await client(baseUrl)
       .check(guess)
@@ -262,7 +262,7 @@ describe("503", () => {
   });
 
   it.each(["99999999999999999999999999", "1".repeat(400), new Date(Date.now() + 3_600_000).toUTCString(), new Date(0).toUTCString()])(
-    "retry-after %s makes no call hang, and tells no number that is none",
+    "retry-after %s makes no call hang, and is reported as a valid number or not at all",
     async (header) => {
       const { baseUrl, seen } = await server((response) => json(response, 503, fault("unavailable"), { "retry-after": header }));
       const started = performance.now();
@@ -275,7 +275,7 @@ describe("503", () => {
     },
   );
 
-  it("from a proxy, with a page: repeated as one that is not answered", async () => {
+  it("from a proxy, with a page: repeated like a request without a response", async () => {
     const { baseUrl, seen } = await server((response, _, index) => (index === 0 ? response.writeHead(503).end("<html>") : json(response, 200, valid)));
     expect(JSON.parse(await end(client(baseUrl).check(guess)))).toMatchObject({ status: "valid" });
     expect(seen.length).toBe(2);
@@ -283,18 +283,21 @@ describe("503", () => {
 });
 
 describe("facts in headers", () => {
-  it.each(["", " ", "-1", "1.5", "1e3", "0x10", "NaN", "Infinity", "five", "5, 5", "９", "99999999999999999999"])("a count %j is none", async (value) => {
-    const { baseUrl } = await server((response) => {
-      const header = Buffer.from(value).toString("latin1");
-      json(
-        response,
-        200,
-        { authentication_uuid: id, status: "invalid" },
-        { "x-phoneproof-remaining-checks": header, "x-phoneproof-retry-after": header, "x-phoneproof-remaining-retry": header },
-      );
-    });
-    expect(await client(baseUrl).check(guess)).toEqual({ authentication_uuid: id, status: "invalid" });
-  });
+  it.each(["", " ", "-1", "1.5", "1e3", "0x10", "NaN", "Infinity", "five", "5, 5", "９", "99999999999999999999"])(
+    "an invalid count %j is left out",
+    async (value) => {
+      const { baseUrl } = await server((response) => {
+        const header = Buffer.from(value).toString("latin1");
+        json(
+          response,
+          200,
+          { authentication_uuid: id, status: "invalid" },
+          { "x-phoneproof-remaining-checks": header, "x-phoneproof-retry-after": header, "x-phoneproof-remaining-retry": header },
+        );
+      });
+      expect(await client(baseUrl).check(guess)).toEqual({ authentication_uuid: id, status: "invalid" });
+    },
+  );
 
   it.each(["false", "1", "TRUE", "yes", "", "true, true"])("carrier_refused is true or absent: %j", async (value) => {
     const { baseUrl } = await server((response) =>
@@ -311,19 +314,19 @@ describe("facts in headers", () => {
   });
 
   it.each(["", "33612345678", "+33612345678, +33699999999", "+33 6 12 34 56 78", "javascript:alert(1)", "+3361234567800000000"])(
-    "a number %j is none: nobody binds a user to it",
+    "an invalid number %j is left out, so that no user is bound to it",
     async (value) => {
       const { baseUrl } = await server((response) => json(response, 200, valid, { "x-phoneproof-phone-number": value }));
       expect(await client(baseUrl).check(guess)).toEqual(valid);
     },
   );
 
-  it.each(["", "soon", "1772366430", "Sun, 01 Mar 2026 12:00:30 GMT"])("a time %j is none", async (value) => {
+  it.each(["", "soon", "1772366430", "Sun, 01 Mar 2026 12:00:30 GMT"])("an invalid time %j is left out", async (value) => {
     const { baseUrl } = await server((response) => json(response, 200, { ...valid, status: "invalid" }, { "x-phoneproof-next-retry-at": value }));
     expect(await client(baseUrl).check(guess)).toEqual({ ...valid, status: "invalid" });
   });
 
-  it("headers do not overrule the body", async () => {
+  it("headers do not override the body", async () => {
     const body = {
       authentication_uuid: id,
       status: "denied",
@@ -337,7 +340,7 @@ describe("facts in headers", () => {
     expect(await client(baseUrl).retry({ authentication_uuid: id })).toMatchObject(body);
   });
 
-  it("a body's __proto__ reaches nothing", async () => {
+  it("a body's __proto__ pollutes nothing", async () => {
     const { baseUrl } = await server((response) => json(response, 200, `{"__proto__":{"polluted":true},"authentication_uuid":"${id}","status":"invalid"}`));
     const answer = await client(baseUrl).check(guess);
     expect(({} as Record<string, unknown>)["polluted"]).toBeUndefined();
@@ -348,7 +351,7 @@ describe("facts in headers", () => {
 describe("signals", () => {
   const reason = new Error("the user went away");
 
-  it("aborted before: no request at all", async () => {
+  it("aborted before the call: no request", async () => {
     const { baseUrl, seen } = await server((response) => json(response, 200, valid));
     for (const call of ["check", "retry", "createAuthentication", "lookup"] as const)
       await expect(client(baseUrl)[call]({ ...guess, phone_number: "+33612345678" } as never, { signal: AbortSignal.abort(reason) })).rejects.toBe(reason);
@@ -359,7 +362,7 @@ describe("signals", () => {
     ["before the headers", () => {}],
     ["within the body", (response) => void response.writeHead(200, { "content-length": "100" }).write('{"status":')],
     ["while a repeat is waited for", (response) => void json(response, 503, fault("unavailable"), { "retry-after": "4" })],
-  ])("aborted %s: its reason, at once, and no repeat", async (_, answer) => {
+  ])("aborted %s: rejects with the reason at once, without a repeat", async (_, answer) => {
     const controller = new AbortController();
     const { baseUrl, seen } = await server((response) => {
       answer(response);
@@ -371,7 +374,7 @@ describe("signals", () => {
     expect(seen.length).toBe(1);
   });
 
-  it("aborted at any moment of an answer: the answer or the reason, and nothing else", async () => {
+  it("aborted at any moment of a response: the result or the reason, and nothing else", async () => {
     const { baseUrl } = await server((response) => json(response, 200, valid));
     const one = client(baseUrl);
     for (let wait = 0; wait < 40; wait++) {
@@ -385,7 +388,7 @@ describe("signals", () => {
     }
   });
 
-  it("a reason that is undefined, null or no error is handed on", async () => {
+  it("a reason that is null or not an error is passed on", async () => {
     const { baseUrl } = await server(() => {});
     for (const odd of [null, 0, "away"]) {
       const controller = new AbortController();
@@ -398,7 +401,7 @@ describe("signals", () => {
     }
   });
 
-  it("one signal for a thousand calls gathers no listeners", async () => {
+  it("one signal for a thousand calls accumulates no listeners", async () => {
     const controller = new AbortController();
     let listeners = 0;
     const { signal } = controller;
@@ -418,7 +421,7 @@ describe("signals", () => {
   });
 });
 
-describe("a fetch of one's own that misbehaves", () => {
+describe("a custom fetch that misbehaves", () => {
   it.each<[string, ClientFetch]>([
     [
       "throws at once",
@@ -451,7 +454,7 @@ describe("a fetch of one's own that misbehaves", () => {
   );
 });
 
-describe("options as people write them", () => {
+describe("invalid and unusual options", () => {
   it.each<[string, Record<string, unknown>]>([
     ["no address", { baseUrl: undefined }],
     ["an address without a scheme", { baseUrl: "otp.example.com" }],
@@ -471,7 +474,7 @@ describe("options as people write them", () => {
     ["half a retry", { retries: 0.5 }],
     ["retries below 0", { retries: -1 }],
     ["retries for ever", { retries: Number.POSITIVE_INFINITY }],
-  ])("%s is a TypeError when it is made, which does not show the key", (_, options) => {
+  ])("%s is a TypeError at construction, which does not show the key", (_, options) => {
     let told: unknown;
     try {
       client("https://otp.example.com", options as never);
@@ -482,23 +485,23 @@ describe("options as people write them", () => {
     expect((told as Error).message).not.toContain(apiKey);
   });
 
-  it("nothing at all is a TypeError too", () => {
+  it("missing options are a TypeError too", () => {
     for (const odd of [undefined, null, "https://otp.example.com"]) expect(() => createClient(odd as never)).toThrow(TypeError);
   });
 
-  it.each(["", "/", "/api", "/api/", "/api//"])("an address that ends in %j is what stands before /v1", async (tail) => {
+  it.each(["", "/", "/api", "/api/", "/api//"])("a base URL that ends in %j is used before /v1", async (tail) => {
     const { baseUrl, seen } = await server((response) => json(response, 200, valid));
     await client(baseUrl + tail).check(guess);
     expect(seen.map(({ url }) => url)).toEqual([`${tail.replace(/\/+$/, "")}/v1/check`]);
   });
 
-  it.each(["", "é", "x".repeat(256)])("an idempotency key %j is rejected, and no call goes out without one", async (idempotencyKey) => {
+  it.each(["", "é", "x".repeat(256)])("an invalid idempotency key %j is rejected, without a request", async (idempotencyKey) => {
     const { baseUrl, seen } = await server((response) => json(response, 200, valid));
     expect(await end(client(baseUrl).check(guess, { idempotencyKey }))).toMatch(/^TypeError: createClient: idempotencyKey must be/);
     expect(seen).toEqual([]);
   });
 
-  it("a field customer_uuid of the caller's does not take the place of the client's", async () => {
+  it("a customer_uuid in the request does not replace the client's", async () => {
     const { baseUrl, seen } = await server((response) => json(response, 200, valid));
     await client(baseUrl).check({ ...guess, customer_uuid: "another" } as never);
     expect(JSON.parse(seen[0]?.body ?? "")).toMatchObject({ customer_uuid: customerUuid });

@@ -5,7 +5,7 @@ import { type ParsedPhoneNumber, parsePhoneNumber } from "../../src/index.js";
 const google = PhoneNumberUtil.getInstance();
 const reasons = ["not_a_number", "country_needed", "unknown_country", "too_short", "too_long", "invalid"];
 
-/** What each answer must be, whatever came in. */
+/** Checks what every result must be, whatever the input. */
 function sound(answer: ParsedPhoneNumber): ParsedPhoneNumber {
   if (!answer.ok) {
     expect(Object.keys(answer).sort()).toEqual(["ok", "reason"]);
@@ -13,7 +13,7 @@ function sound(answer: ParsedPhoneNumber): ParsedPhoneNumber {
     return answer;
   }
   expect(answer.phone_number).toMatch(/^\+[1-9]\d{4,14}$/);
-  // Canonical: read again, in whichever country, it is the same.
+  // Canonical: parsed again, in any country, it is the same.
   for (const country of [undefined, "FR", "US", "RU", "BR", "no such"]) expect(parsePhoneNumber(answer.phone_number, { country })).toEqual(answer);
   return answer;
 }
@@ -77,7 +77,7 @@ describe("the example mobile number of every country is read", () => {
     expect(wrong).toEqual([]);
   });
 
-  it("with the prefix for calls abroad of the country in which it is typed", () => {
+  it("with the international prefix of the country in which it is entered", () => {
     const wrong: string[] = [];
     for (const { country, e164 } of examples)
       for (const [from, prefix] of [
@@ -96,7 +96,7 @@ describe("the example mobile number of every country is read", () => {
   });
 });
 
-describe("what is typed", () => {
+describe("what users enter", () => {
   it.each([
     ["+33 (0)6 12 34 56 78", "FR", "+33612345678"],
     ["+33(0)612345678", "US", "+33612345678"],
@@ -140,10 +140,10 @@ describe("what is typed", () => {
     ["112", "FR", "too_short"],
     ["+33", "FR", "too_short"],
     ["0612345678901", "FR", "too_long"],
-  ])("%j in %s is refused: %s", (typed, country, reason) => expect(read(typed, country)).toEqual({ ok: false, reason: reason ?? expect.any(String) }));
+  ])("%j in %s is rejected: %s", (typed, country, reason) => expect(read(typed, country)).toEqual({ ok: false, reason: reason ?? expect.any(String) }));
 
   it.each([";ext=12", " ext. 12", " x12", " x 12", "#12", ",12", " доб. 12", " 内線12"])(
-    "an extension, %j, is no part of a number that messages reach: refused, or the number alone",
+    "a number with the extension %j is rejected, or returned without it",
     (extension) => {
       for (const base of ["+14155552671", "tel:+1-415-555-2671", "(415) 555-2671"]) {
         const answer = read(base + extension, "US");
@@ -152,7 +152,7 @@ describe("what is typed", () => {
     },
   );
 
-  it("parts of two numbers are never put together to a third", () => {
+  it("parts of two numbers are never combined into a third", () => {
     for (const typed of [
       "061234 5678 06",
       "0612345678/9",
@@ -164,7 +164,7 @@ describe("what is typed", () => {
       expect(read(typed, "FR").ok, typed).toBe(false);
   });
 
-  it("never throws: what is no string is not a number, and what is no country is none", () => {
+  it("never throws: a value that is not a string is not_a_number, and an invalid country is unknown_country", () => {
     const odd: unknown[] = [
       null,
       undefined,
@@ -189,7 +189,7 @@ describe("what is typed", () => {
       expect(() => parsePhoneNumber("+33612345678", options as never)).not.toThrow();
   });
 
-  it("a million characters of whatever kind are refused at once", () => {
+  it("a million characters of any kind are rejected quickly", () => {
     for (const piece of ["0", "+", "(0)", "(", " ", "-", "\u200b", "6 ", "tel:", "+33", ";ext=1", "٠", "a", "00", ";phone-context=+33", "x"]) {
       const started = performance.now();
       for (const around of ["", "+33", "tel:06", "06 12 34 56 7"]) expect(read(around + piece.repeat(1_000_000 / piece.length), "FR").ok, piece).toBe(false);

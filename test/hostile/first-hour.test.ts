@@ -15,7 +15,7 @@ import { drive, keyOf, noSpamRules, numberAt, postReceipt, receipts, sender, tur
 
 type Facts = Record<string, unknown>;
 
-/** A verifier without customers, on store and clock that several may share. */
+/** A verifier without customers, on a store and a clock that several may share. */
 function alone(options: Partial<VerifierOptions> & { readonly price?: number } = {}) {
   const { price, ...rest } = options;
   const clock = (rest.clock as ReturnType<typeof fixedClock> | undefined) ?? fixedClock(start);
@@ -44,7 +44,7 @@ const created = ["authentication_uuid", "created_at", "expires_at", "status"];
 const at = (ms: number) => new Date(start + ms).toISOString();
 const number = numberAt(1);
 
-describe("what direct calls tell beside the wire, without a customer", () => {
+describe("the additional fields of direct calls, without a customer", () => {
   it("from create to valid, and after", async () => {
     const { verifier, clock, sender: out, wrong } = alone();
     const first = await verifier.createAuthentication({ phone_number: number });
@@ -86,7 +86,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     }
   });
 
-  it("a number with a trunk prefix is told, and sent to, in its canonical form", async () => {
+  it("a number with a trunk prefix is returned and sent to in its canonical form", async () => {
     const { verifier, sender: out } = alone();
     const answer = await verifier.createAuthentication({ phone_number: number.replace("+33", "+330") });
     expect(answer.phone_number).toBe(number);
@@ -96,7 +96,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     );
   });
 
-  it("the wrong codes run down to 0, and the right one comes too late", async () => {
+  it("remaining_checks runs down to 0, and the right code is then rate_limited", async () => {
     const { verifier, sender: out, wrong } = alone();
     const { authentication_uuid } = await verifier.createAuthentication({ phone_number: number });
     for (const left of [4, 3, 2, 1, 0])
@@ -128,7 +128,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     ["per device", { limits: { ...wide, perDevice: [{ limit: 2, window: 3600 }] } }, 3_600],
     ["per ip", { limits: { ...wide, perIp: [{ limit: 2, window: 60 }] } }, 60],
     ["per customer", { limits: { ...wide, perCustomer: [{ limit: 2, window: 120 }] } }, 120],
-  ])("a cap %s: retry_after is when there is room, not a second before or after", async (_, policy, window) => {
+  ])("a cap %s: there is room after retry_after, and not a second earlier", async (_, policy, window) => {
     const { verifier, clock } = alone({ policy });
     const request = { phone_number: number, device_id: "a device", ip: "203.0.113.7" };
     await verifier.createAuthentication(request);
@@ -142,13 +142,13 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     expect(await verifier.createAuthentication(request)).toMatchObject({ status: "rate_limited", retry_after: 1 });
     clock.advance(1_000);
     expect(await verifier.createAuthentication(request)).toMatchObject({ status: "pending" });
-    // A refused create's record tells no number.
+    // The record of a rejected create returns no number.
     expect(await verifier.check({ authentication_uuid: refused.authentication_uuid, check_code: "123456" }).catch(() => ({}))).not.toHaveProperty(
       "phone_number",
     );
   });
 
-  it.each(["hour", "day"] as const)("a spend ceiling per %s that refused has room after retry_after", async (per) => {
+  it.each(["hour", "day"] as const)("a spend ceiling per %s that blocked a create has room after retry_after", async (per) => {
     const { verifier, clock } = alone({ price: 1, policy: { limits: { ...wide, spend: [{ amount: 2, per }] } } });
     for (const index of [1, 2]) expect((await verifier.createAuthentication({ phone_number: numberAt(index) })).status).toBe("pending");
     const refused = await verifier.createAuthentication({ phone_number: numberAt(3) });
@@ -159,7 +159,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     expect(await verifier.createAuthentication({ phone_number: numberAt(3) })).toMatchObject({ status: "pending" });
   });
 
-  it("a retry that a cap refuses: retry_after, and no retry is left", async () => {
+  it("a retry that a cap blocks returns retry_after, and no retry is left", async () => {
     const { verifier, clock } = alone({ policy: { limits: { ...wide, perNumber: [{ limit: 1, window: 14_400 }] } } });
     const { authentication_uuid } = await verifier.createAuthentication({ phone_number: number });
     clock.advance(30_000);
@@ -168,7 +168,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     expect(await verifier.check({ authentication_uuid, check_code: "12345x" })).not.toHaveProperty("retry_after");
   });
 
-  it("twins of one key, and a repeat after others, tell how it stands now", async () => {
+  it("concurrent calls under one key, and later repeats, return the current state", async () => {
     const { verifier, clock, sender: out, wrong } = alone();
     const twins = await Promise.all(Array.from({ length: 20 }, () => verifier.createAuthentication({ phone_number: number }, { idempotencyKey: "k" })));
     expect(out.messages.length).toBe(1);
@@ -193,7 +193,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     expect(after).not.toHaveProperty("next_retry_at");
   });
 
-  it("a second process tells the same", async () => {
+  it("a second process returns the same values", async () => {
     const clock = fixedClock(start);
     const store = new PlainStore();
     const out = sender();
@@ -212,7 +212,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     });
   });
 
-  it("after an erasure nothing tells the number, in either process", async () => {
+  it("after an erasure, check and retry return invalid_auth_uuid in either process", async () => {
     const clock = fixedClock(start);
     const store = new PlainStore();
     const out = sender();
@@ -226,7 +226,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     }
   });
 
-  it.each(["rejected", "hangs", "throws", "nonsense"])("a carrier that %s: carrier_refused only where it surely refused", async (way) => {
+  it.each(["rejected", "hangs", "throws", "nonsense"])("a carrier that %s: carrier_refused only if it definitely rejected the message", async (way) => {
     const { verifier, clock, sender: out } = alone();
     out.answer = async () => {
       if (way === "rejected") return { outcome: "rejected" };
@@ -258,7 +258,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     }
   });
 
-  it("a carrier that answers after sendTimeout changes nothing of what was told", async () => {
+  it("a carrier that responds after sendTimeout does not change what was returned", async () => {
     const { verifier, clock, sender: out } = alone();
     let answer: (outcome: { outcome: "rejected" }) => void = () => {};
     out.answer = () =>
@@ -274,7 +274,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     });
   });
 
-  it("a customer_uuid that nobody has is account_invalid, and calls without a request are faults, not crashes", async () => {
+  it("an unknown customer_uuid is account_invalid, and malformed requests are a VerifierError", async () => {
     const { verifier } = alone();
     await expect(verifier.createAuthentication({ phone_number: number, customer_uuid: randomUUID() })).rejects.toMatchObject({
       code: "account_invalid",
@@ -296,7 +296,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
     }
   });
 
-  it("is not to be mounted, which is said when it is", () => {
+  it("mounting it throws an error that names `customers`", () => {
     for (const mount of [nodeHandler, fetchHandler, nextHandlers]) {
       expect(() => mount(alone().verifier)).toThrow(/customers/);
       expect(() => mount([alone().verifier])).toThrow(/customers/);
@@ -305,7 +305,7 @@ describe("what direct calls tell beside the wire, without a customer", () => {
 });
 
 describe("over HTTP the same facts are headers, and the bodies are exact", () => {
-  it("each fact of a direct call is a header of the same value, and no other is there", async () => {
+  it("each fact of a direct call is a header with the same value, and there are no others", async () => {
     const customer_uuid = randomUUID();
     const make = (over: Partial<VerifierOptions>) =>
       alone({
@@ -400,7 +400,7 @@ describe("lazyVerifier", () => {
     await verifier.close();
   });
 
-  it("a hundred at once are answered by one verifier", async () => {
+  it("a hundred concurrent calls create one verifier", async () => {
     let calls = 0;
     const verifier = lazyVerifier(() => {
       calls++;
@@ -412,7 +412,7 @@ describe("lazyVerifier", () => {
     await verifier.close();
   });
 
-  it("options that cannot work reject each call until they can", async () => {
+  it("invalid options reject each call until they are valid", async () => {
     let countries: unknown = "France";
     const verifier = lazyVerifier(() => ({ ...options(), countries: countries as never }));
     for (let i = 0; i < 2; i++) await expect(verifier.createAuthentication({ phone_number: number })).rejects.toMatchObject({ code: "invalid_options" });
@@ -425,17 +425,17 @@ describe("lazyVerifier", () => {
     ["a promise", () => Promise.resolve(options())],
     ["nothing", () => {}],
     ["a verifier", () => createVerifier(options())],
-  ])("a factory that answers %s rejects calls with invalid_options", async (_, factory) => {
+  ])("a factory that returns %s rejects calls with invalid_options", async (_, factory) => {
     const verifier = lazyVerifier(factory as never);
     await expect(verifier.createAuthentication({ phone_number: number })).rejects.toMatchObject({ code: "invalid_options" });
     await verifier.close();
   });
 
-  it("what is no function is refused at once", () => {
+  it("anything but a function throws at once", () => {
     for (const odd of [undefined, null, {}, options(), Promise.resolve(options)]) expect(() => lazyVerifier(odd as never)).toThrow(VerifierError);
   });
 
-  it("mounted in a list with its receipts: builds nothing, answers 500 without telling why while it cannot be built, and works then", async () => {
+  it("mounted with its receipts, it is built on first use, gives 500 without the reason while that fails, and then works", async () => {
     const customer_uuid = randomUUID();
     let isReady = false;
     let calls = 0;
@@ -496,7 +496,7 @@ describe("handlers in awkward mounts", () => {
     };
   };
 
-  it("one slash at the end is let pass, two and other spellings are 404", async () => {
+  it("one trailing slash is allowed; two, and other spellings, give 404", async () => {
     const one = service();
     const { origin, close } = await listening(nodeHandler([one.verifier, one.verifier.receipts]) as never);
     const status = async (path: string) => (await fetch(origin + path, one.init())).status;
@@ -520,7 +520,7 @@ describe("handlers in awkward mounts", () => {
     close();
   });
 
-  it("rawBody that the host kept is what is read, where the stream is gone", async () => {
+  it("the host's `rawBody` is read if the stream has been consumed", async () => {
     const one = service();
     for (const keep of [(bytes: Buffer) => bytes, (bytes: Buffer) => bytes.toString(), (bytes: Buffer) => new Uint8Array(bytes)]) {
       const handler = nodeHandler([one.verifier, one.verifier.receipts]);
@@ -538,7 +538,7 @@ describe("handlers in awkward mounts", () => {
 });
 
 describe("createTestVerifier, misused", () => {
-  it("two at once know nothing of each other", async () => {
+  it("two at once are independent", async () => {
     const [one, two] = [createTestVerifier({ code: "111111" }), createTestVerifier({ code: { [number]: "222222" } })];
     const { authentication_uuid } = await one.verifier.createAuthentication({ phone_number: number });
     await expect(two.verifier.check({ authentication_uuid, check_code: "111111" })).rejects.toMatchObject({ code: "invalid_auth_uuid" });
@@ -564,7 +564,7 @@ describe("createTestVerifier, misused", () => {
     expect(codes).toEqual(Array(20).fill("valid"));
   });
 
-  it("codeFor of a number that got none says who got one", async () => {
+  it("codeFor of a number without a message throws, and names the one that got one", async () => {
     const test = createTestVerifier();
     expect(() => test.inbox.codeFor(number)).toThrow(Error);
     await test.verifier.createAuthentication({ phone_number: number });
@@ -576,7 +576,7 @@ describe("createTestVerifier, misused", () => {
     await test.close();
   });
 
-  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, "1000", undefined])("advance by %j throws, and time stays", async (ms) => {
+  it.each([-1, Number.NaN, Number.POSITIVE_INFINITY, "1000", undefined])("advance by %j throws, and the time does not change", async (ms) => {
     const test = createTestVerifier();
     const before = test.clock.now();
     expect(() => test.clock.advance(ms as never)).toThrow();
@@ -584,7 +584,7 @@ describe("createTestVerifier, misused", () => {
     await test.close();
   });
 
-  it("advance by a century is soon done, and leaves a verifier that works", async () => {
+  it("advance by 30 days is quick, and leaves a verifier that works", async () => {
     const test = createTestVerifier({ callbacks: { worker: true } });
     const { authentication_uuid } = await test.verifier.createAuthentication({ phone_number: number });
     const started = performance.now();
@@ -595,7 +595,7 @@ describe("createTestVerifier, misused", () => {
     await test.close();
   });
 
-  it("close twice, at once and after, and through await using", async () => {
+  it("close can be called twice, concurrently, again later, and through await using", async () => {
     const test = createTestVerifier();
     await Promise.all([test.close(), test.close()]);
     await test.close();
@@ -605,7 +605,7 @@ describe("createTestVerifier, misused", () => {
   it.each<[string, object]>([
     ["a misspelt option", { cods: "424242" }],
     ["a clock that is none", { clock: Date }],
-  ])("%s is refused", (_, options) => expect(() => createTestVerifier(options as never)).toThrow(VerifierError));
+  ])("%s is rejected", (_, options) => expect(() => createTestVerifier(options as never)).toThrow(VerifierError));
 
   it.each<[string, object, RegExp]>([
     ["a code of letters", { code: "abcdef" }, /: code must be/],
@@ -627,7 +627,7 @@ describe("createTestVerifier, misused", () => {
     expect(make).toThrow(expect.objectContaining({ code: "invalid_options", message: expect.stringMatching(named) }));
   });
 
-  it.each([undefined, null, 5])("codeFor(%s) is not the code of anybody's", async (nobody) => {
+  it.each([undefined, null, 5])("codeFor(%s) throws, and returns no one's code", async (nobody) => {
     const test = createTestVerifier();
     await test.verifier.createAuthentication({ phone_number: number });
     expect(() => test.inbox.codeFor(nobody as never)).toThrow(/E\.164/);
@@ -635,13 +635,13 @@ describe("createTestVerifier, misused", () => {
     await test.close();
   });
 
-  it.each([null, 5])("lastMessage(%s) says what it takes", async (nobody) => {
+  it.each([null, 5])("lastMessage(%s) throws, and explains what it accepts", async (nobody) => {
     const test = createTestVerifier();
     expect(() => test.inbox.lastMessage(nobody as never)).toThrow(/E\.164/);
     await test.close();
   });
 
-  it.each(["lost", undefined, null, 5])("a receipt whose status is %j rejects, naming those that there are", async (odd) => {
+  it.each(["lost", undefined, null, 5])("a receipt with the status %j rejects, and lists the valid ones", async (odd) => {
     const test = createTestVerifier();
     await test.verifier.createAuthentication({ phone_number: number });
     await expect(test.receipt(number, odd as never)).rejects.toThrow(`submitted, in_transit, delivered, undeliverable, unknown, got ${odd}.`);
@@ -649,7 +649,7 @@ describe("createTestVerifier, misused", () => {
   });
 });
 
-describe("options as people write them", () => {
+describe("invalid options", () => {
   const given = (options: object): Verifier =>
     createVerifier({ store: new PlainStore(), sender: sender(), secret, countries: ["FR"], logger: logger(), clock: fixedClock(start), ...options } as never);
 
@@ -702,7 +702,7 @@ describe("options as people write them", () => {
     expect((told as Error).message).not.toContain(secret);
   });
 
-  it("all faults come at once", () => {
+  it("all errors are reported at once", () => {
     expect(() => given({ countries: ["France"], policy: { lifetime: "600", checks: -1 }, sendTimeout: "5s" })).toThrow(
       /(?=.*countries)(?=.*lifetime)(?=.*checks)(?=.*sendTimeout)/s,
     );

@@ -33,7 +33,7 @@ const documents = Object.fromEntries(
 /** A schema of a document, whose references are to that document. */
 const schemaIn = (wire: Wire, schema: object): object => JSON.parse(JSON.stringify(schema).replaceAll('"#/', `"${wire}#/`)) as object;
 
-/** What a schema of a document does not allow in a value; empty if nothing. */
+/** How a value violates a schema of a document; empty if it does not. */
 function faultOf(wire: Wire, schema: object, value: unknown): string {
   return ajv.validate(schemaIn(wire, schema), value) ? "" : ajv.errorsText(ajv.errors);
 }
@@ -58,13 +58,13 @@ export interface World extends Service {
   readonly messages: CodeMessage[];
   readonly serviceSid: string;
   readonly auth: Record<Wire, Record<string, string>>;
-  /** By channel, what the next messages come to; `accepted` unless set. */
+  /** The outcome of the next messages, by channel; `accepted` unless set. */
   readonly outcomes: Record<string, SendOutcome>;
-  /** What was returned that the documents do not allow. */
+  /** Parts of responses that the documents do not allow. */
   readonly faults: string[];
-  /** What came: `v1 POST /check 200 valid`. */
+  /** The responses so far, such as `v1 POST /check 200 valid`. */
   readonly seen: Set<string>;
-  /** One request to a path of a document, whose response is compared with it. */
+  /** Sends one request to a path of a document, and compares the response with it. */
   call(
     wire: Wire,
     method: "GET" | "POST",
@@ -76,7 +76,7 @@ export interface World extends Service {
   close(): Promise<void>;
 }
 
-/** One customer's service with each wire, SMS, WhatsApp and calls, over HTTP. */
+/** One customer's service with every wire and the given channels, over HTTP. */
 export async function world(options: Partial<VerifierOptions> = {}, channels: readonly string[] = ["sms"]): Promise<World> {
   const messages: CodeMessage[] = [];
   const outcomes: Record<string, SendOutcome> = {};

@@ -19,9 +19,9 @@ const day = 86_400_000;
 const rejected: SendOutcome = { outcome: "rejected", reason: "no such number" };
 const blocked = "+33620000001";
 const wrong = ["000000", "111111", "222222", "333333", "444444", "555555", "666666"];
-/** Numbers that get no message: none, a landline, another country, on the block list. */
+/** Numbers that get no message: invalid, a landline, another country, on the block list. */
 const unsendable = ["x", "+33140205050", "+4915123456789", blocked];
-/** Of every kind that offline data tells apart. */
+/** Numbers of every kind that offline data distinguishes. */
 const lookups = [...unsendable, "+883510001234567", "+14155552671", "+33899700001", "+870773111632"];
 
 async function open() {
@@ -30,7 +30,7 @@ async function open() {
   return at;
 }
 
-describe("every response and header is what the OpenAPI document says, on a service with SMS, WhatsApp and calls", () => {
+describe("every response and header matches the OpenAPI document, on a service with SMS, WhatsApp and calls", () => {
   it("of /v1 (openapi.json, docs/serve.md#call-it)", async () => {
     const at = await open();
     const customer_uuid = at.customer;
@@ -171,10 +171,10 @@ describe("every response and header is what the OpenAPI document says, on a serv
   });
 });
 
-/** An address at which nothing listens, as while a deployment restarts. */
+/** An address where nothing listens, as during the restart of a deployment. */
 const nobody = async () => `http://127.0.0.1:${await freePort()}`;
 
-/** A proxy in front of the service that responds with a page of its own. */
+/** A proxy in front of the service that responds with its own page. */
 async function proxy(status: number): Promise<string> {
   const server = createServer((request, response) => {
     request.resume();
@@ -192,7 +192,7 @@ const endOf = (call: Promise<unknown> | undefined) =>
     (error: unknown) => `threw ${(error as Error).message}`,
   );
 
-describe("Auth0's Actions of the page", () => {
+describe("the page's Actions for Auth0", () => {
   const { to, code } = { to: numberAt(700), code: "482913" };
   const event = {
     notification: { recipient: to, code, as_text: `Your code is ${code}`, as_voice: "…", delivery_method: "text", locale: "en_US", message_type: "otp_verify" },
@@ -214,7 +214,7 @@ describe("Auth0's Actions of the page", () => {
       secrets: { TOKEN: genericToken },
     });
 
-  // An Action of post-login that throws denies the login: a confirmation that is lost must not cost the sign-in, as the page of SuperTokens says.
+  // A post-login Action that throws denies the login: a lost confirmation must not prevent the sign-in.
   it("let the user in while the service cannot be reached, and log it (docs/behind/index.md#auth0)", async () => {
     const logged = vi.spyOn(console, "log").mockReturnValue();
     onTestFinished(() => logged.mockRestore());
@@ -222,16 +222,17 @@ describe("Auth0's Actions of the page", () => {
     expect(logged.mock.calls.flat()).toEqual([expect.stringMatching(/phoneproof did not receive a confirmation/), expect.stringMatching(/HTTP 502/)]);
   });
 
-  it("ask for a retry while the service cannot be reached: Auth0 repeats only what asks for it (docs/behind/index.md#auth0)", async () => {
+  it("ask for a retry while the service cannot be reached, because Auth0 repeats only then (docs/behind/index.md#auth0)", async () => {
     expect(await send(await nobody())).toBe("returned, retry");
   });
 
-  it.each([403, 404, 413, 429, 502])("ask for a retry if a proxy answers %i with a page (docs/behind/index.md#auth0)", async (status) => {
+  it.each([403, 404, 413, 429, 502])("ask for a retry if a proxy responds %i with a page (docs/behind/index.md#auth0)", async (status) => {
     expect(await send(await proxy(status))).toBe("returned, retry");
   });
 
-  // Auth0: `user.phone_number` is "only valid for users with SMS connections"; that of a second factor is in no field of the event.
-  it("confirm no second factor, and the page's service does not wait for that (docs/behind/index.md#auth0)", async () => {
+  // Auth0: `user.phone_number` is "only valid for users with SMS connections".
+  // The number of a second factor is in no field of the event.
+  it("do not confirm a second factor, and the page's service does not expect it (docs/behind/index.md#auth0)", async () => {
     const served = await serve([genericHook({ token: genericToken, name: "auth0", ip: "trust" })]);
     expect(await send(served.url)).toBe("returned");
     served.clock.advance(10_000);
@@ -243,7 +244,7 @@ describe("Auth0's Actions of the page", () => {
   });
 });
 
-describe("Amazon Cognito's Lambda of the page", () => {
+describe("the page's Lambdas for Amazon Cognito", () => {
   async function load(url: string) {
     const handler = await lambdaOf("cognito-sender.mjs", url);
     return (source: string, secret: string, to: string) =>
@@ -254,19 +255,19 @@ describe("Amazon Cognito's Lambda of the page", () => {
         }),
       );
   }
-  /** What the second Lambda returns after a user got in. */
+  /** Whether the second Lambda returns its event after a user got in. */
   async function confirm(url: string, phone_number?: string) {
     const handler = await lambdaOf("cognito-confirm.mjs", url);
     const event = { triggerSource: "PostAuthentication_Authentication", request: { userAttributes: { sub: "s1", phone_number } } };
     return (await handler(event)) === event;
   }
-  /** With the time that the page names, if it names one. */
+  /** The `within` that the page sets, if it sets one. */
   const [, named] = /## Amazon Cognito\n[^#]*?within: ([\d_]+)/.exec(index) ?? [];
   const within = named === undefined ? undefined : Number(named.replaceAll("_", ""));
   const cognito = () => serve([genericHook({ token: genericToken, name: "cognito", within })]);
 
   it.each([502, 403, 0])(
-    "shows users a sentence if a proxy answers %i with a page, or no one answers (docs/behind/index.md#amazon-cognito)",
+    "shows users a sentence if a proxy responds %i with a page, or nothing responds (docs/behind/index.md#amazon-cognito)",
     async (status) => {
       const run = await load(status === 0 ? await nobody() : await proxy(status));
       expect(await run("SignUp", "482913", numberAt(701))).toBe("threw The message could not be sent. Try again later.");
@@ -274,7 +275,7 @@ describe("Amazon Cognito's Lambda of the page", () => {
   );
 
   // A trigger that throws rejects the sign-in.
-  it("confirms who got in, and lets users in while the service cannot be reached (docs/behind/index.md#amazon-cognito)", async () => {
+  it("confirms users who got in, and lets users in while the service cannot be reached (docs/behind/index.md#amazon-cognito)", async () => {
     const served = await cognito();
     const run = await load(served.url);
     const to = numberAt(704);
@@ -313,7 +314,7 @@ describe("Supabase's database webhook and the page's trigger, with the rows that
   beforeAll(async () => {
     const [, trigger] = /```sql\n([\s\S]*?)```/.exec(await pageOf("supabase")) ?? [];
     database = await PGlite.create();
-    // As in a project: Supabase Auth's role is not the one that makes the trigger, and row level security is on.
+    // As in a project: Supabase Auth's role is not the one that creates the trigger, and row level security is on.
     await database.exec(`
       create role supabase_auth_admin;
       create schema auth; create schema net;
@@ -329,7 +330,7 @@ describe("Supabase's database webhook and the page's trigger, with the rows that
   });
   afterAll(() => database?.close());
 
-  /** A challenge that is made and verified: what the trigger posts goes to the service. */
+  /** Creates and verifies a challenge, and passes what the trigger posts to the service. */
   async function verify(served: Served, factor: string, phone: string | null, at: string): Promise<Answer[]> {
     const id = randomUUID();
     await database.query("insert into auth.mfa_factors values ($1, $2) on conflict do nothing", [factor, phone]);
@@ -379,7 +380,7 @@ describe("Supabase's database webhook and the page's trigger, with the rows that
     return "in";
   }
 
-  it("each sign-in with MFA by SMS is reported, not the enrolment alone (docs/behind/supabase.md#report-who-got-in)", async () => {
+  it("each sign-in with MFA by SMS is reported, not only the enrollment (docs/behind/supabase.md#report-who-got-in)", async () => {
     const served = await serve(supabase);
     const user = userAt(1_000);
     const reported: unknown[] = [];
@@ -391,7 +392,7 @@ describe("Supabase's database webhook and the page's trigger, with the rows that
     expect(reported).toEqual([true, true, true]);
   });
 
-  it("sixty users who sign in with MFA each day lock no new user out (docs/behind/supabase.md#report-who-got-in, docs/contract.md#balance)", async () => {
+  it("sixty users who sign in with MFA each day do not lock out new users (docs/behind/supabase.md#report-who-got-in, docs/contract.md#balance)", async () => {
     const served = await serve(supabase, { policy: { spam: defaultSpamPolicy } });
     const users = Array.from({ length: 60 }, (_, index) => userAt(2_000 + index));
     const days: string[][] = [];
@@ -418,7 +419,7 @@ describe("Supabase's database webhook and the page's trigger, with the rows that
     expect((await database.query("select id from auth.mfa_challenges where id = $1 and verified_at is not null", [id])).rows).toEqual([{ id }]);
   });
 
-  // Whoever enters a code of a number has confirmed it: `phone_confirmed_at` of Supabase Auth is set in the same step.
+  // Entering a code confirms its number: Supabase Auth sets `phone_confirmed_at` in the same step.
   it("a sign-in by e-mail confirms no number that was never confirmed (docs/behind/supabase.md#report-who-got-in)", async () => {
     const served = await serve(supabase);
     const ask = served.ask();

@@ -23,7 +23,7 @@ const watch = `
 `;
 
 export interface Field {
-  /** Opens a page with this body, and closes it; fails on script errors and on what the console reports. */
+  /** Opens a page with this body, and closes it; fails on script errors, and on errors and warnings of the console. */
   on(body: string, run: (page: Page, ask: (script: string) => Promise<unknown>) => Promise<void>, options?: { late?: boolean; before?: string }): Promise<void>;
   close(): Promise<void>;
 }

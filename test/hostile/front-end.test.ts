@@ -47,7 +47,7 @@ const reply = (response: ServerResponse, status: number, body: unknown, headers:
 const valid = { authentication_uuid, status: "valid" };
 const away = { code: "unavailable", message: "down", doc_url: "https://docs.example/errors#unavailable" };
 
-/** How a call ended. No error shows the key or the code. */
+/** How a call ended. Fails if its error shows the key or the code. */
 async function endOf(call: Promise<unknown>): Promise<string> {
   try {
     return (await call) === undefined ? "nothing" : "answered";
@@ -73,7 +73,7 @@ async function endsSoon(call: Promise<unknown>): Promise<string> {
 }
 
 describe("the client", () => {
-  it("takes nothing for a result that is not the service's answer to this call (docs/front-end.md#from-other-servers-the-client)", async () => {
+  it("accepts only the service's response to this call as a result (docs/front-end.md#from-other-servers-the-client)", async () => {
     const html = { "content-type": "text/html" };
     const answers: [what: string, how: (response: ServerResponse) => unknown, end: string][] = [
       ["a page", (r) => reply(r, 200, "<html>", html), "TransportError bad_answer 200"],
@@ -103,7 +103,7 @@ describe("the client", () => {
     expect(new Set(seen.map(({ path }) => path))).toEqual(new Set(["/v1/check"]));
   });
 
-  it("repeats a check under one key, and a retry never (docs/front-end.md#from-other-servers-the-client)", async () => {
+  it("repeats a check under one key, and never repeats a retry (docs/front-end.md#from-other-servers-the-client)", async () => {
     let fail: (response: ServerResponse, request: IncomingMessage) => unknown = () => {};
     const { baseUrl, seen } = await serve((response, _, request) => fail(response, request));
     const client = clientOf({ baseUrl, timeout: 1 });
@@ -127,7 +127,7 @@ describe("the client", () => {
     expect(seen, "5 seconds are the longest wait").toHaveLength(2);
   });
 
-  it("sends no second message and counts no second wrong code when answers are lost (docs/front-end.md#from-other-servers-the-client)", async () => {
+  it("sends no second message and counts no second wrong code when responses are lost (docs/front-end.md#from-other-servers-the-client)", async () => {
     const test = createTestVerifier();
     const handle = nodeHandler(test.verifier);
     const server = createServer((request, response) => void handle(request, response)).listen(0, "127.0.0.1");
@@ -163,13 +163,13 @@ describe("the client", () => {
     expect((await client.check({ ...of, check_code: code })).status).toBe("already_validated");
   });
 
-  it("takes the address with or without a path or a slash at its end (the types of phoneproof/client)", async () => {
+  it("accepts a base URL with or without a path or a trailing slash (the types of phoneproof/client)", async () => {
     const { baseUrl, seen } = await serve((response) => reply(response, 200, valid));
     for (const end of ["", "/", "/api", "/api/"]) await check(clientOf({ baseUrl: baseUrl + end }));
     expect(seen.map(({ path }) => path)).toEqual(["/v1/check", "/v1/check", "/api/v1/check", "/api/v1/check"]);
   });
 
-  it("gives each of many calls at once its own key, and leaves no listener on a shared signal (docs/front-end.md#from-other-servers-the-client)", async () => {
+  it("gives each of many concurrent calls its own key, and leaves no listener on a shared signal (docs/front-end.md#from-other-servers-the-client)", async () => {
     const { baseUrl, seen } = await serve((response) => reply(response, 200, valid));
     const { signal } = new AbortController();
     let listeners = 0;
@@ -186,7 +186,7 @@ describe("the client", () => {
     expect([new Set(seen.map(({ headers }) => headers["idempotency-key"])).size, listeners]).toEqual([30, 0]);
   });
 
-  it("ends at its timeout and at an abort, also with a fetch that ignores the signal (docs/front-end.md#from-other-servers-the-client)", async () => {
+  it("ends at its timeout and at an abort, even with a fetch that ignores the signal (docs/front-end.md#from-other-servers-the-client)", async () => {
     const deaf: ClientFetch = () => new Promise(() => {});
     const half: ClientFetch = async () => ({ status: 200, headers: { get: () => null }, text: () => new Promise(() => {}) });
     const late = [deaf, half].map((fetch) => check(clientOf({ fetch, timeout: 0.05, retries: 0 })));
@@ -194,7 +194,7 @@ describe("the client", () => {
     expect(await Promise.all([...late, aborted].map(endsSoon))).toEqual(["TransportError timeout", "TransportError timeout", "TimeoutError 23"]);
   });
 
-  it("shows no whole number in an error, also when a lookup is redirected (docs/privacy.md#what-is-stored-where-and-for-how-long)", async () => {
+  it("shows no whole number in the error of a redirected lookup (docs/privacy.md#what-is-stored-where-and-for-how-long)", async () => {
     const { baseUrl } = await serve((response, _, { url }) => void response.writeHead(308, { location: `https://other.example${url}/` }).end());
     const error = await clientOf({ baseUrl })
       .lookup({ phone_number })
@@ -203,7 +203,7 @@ describe("the client", () => {
     expect(inspect(error)).not.toContain(phone_number.slice(1));
   });
 
-  it("never sends a missing key as the word null, which all such calls would share (the types of phoneproof/client)", async () => {
+  it("never sends a null key as the text `null`, which all such calls would share (the types of phoneproof/client)", async () => {
     const { baseUrl, seen } = await serve((response) => reply(response, 200, valid));
     await endOf(check(clientOf({ baseUrl }), { idempotencyKey: null as never }));
     expect(seen.map(({ headers }) => headers["idempotency-key"])).not.toContain("null");
@@ -223,7 +223,7 @@ describe("the client", () => {
   });
 });
 
-it("can be imported where there is no page (docs/front-end.md#the-code-otp-input)", async () => {
+it("phoneproof/otp-input can be imported outside a browser (docs/front-end.md#the-code-otp-input)", async () => {
   expect(Object.keys((await import("phoneproof/otp-input")).otpWords)).toHaveLength(16);
 });
 
@@ -237,7 +237,7 @@ describe.skipIf(!hasChromium("the code field under attack"))("the code field", (
   const form = (more = "") => `<form id="f"><otp-input id="a" name="code" label="Code" required></otp-input><button id="b"${more}>Check</button></form>`;
   const autoSubmit = `$("a").addEventListener("otp-complete", () => $("f").requestSubmit()); $("a").focus()`;
 
-  it("takes codes out of what is pasted, in groups, in messages and in digits of every script (docs/front-end.md#the-code-otp-input)", async () => {
+  it("extracts codes from pasted text: in groups, in messages and in digits of other scripts (docs/front-end.md#the-code-otp-input)", async () => {
     const pasted: Record<string, string> = {
       "123 456": "123456",
       "123-456": "123456",
@@ -264,7 +264,7 @@ describe.skipIf(!hasChromium("the code field under attack"))("the code field", (
     });
   });
 
-  it("edits like a field, and reports a complete code once and never for an undo (docs/front-end.md#attributes-properties-events)", async () => {
+  it("edits like any field, and reports a complete code once, but not for an undo (docs/front-end.md#attributes-properties-events)", async () => {
     await field.on(form(), async (page, ask) => {
       await ask('$("a").focus()');
       await page.keyboard.type("12a345");
@@ -306,7 +306,7 @@ describe.skipIf(!hasChromium("the code field under attack"))("the code field", (
     });
   });
 
-  it("does not submit a code again by Enter after the last digit, also once it is verified (docs/front-end.md#attributes-properties-events)", async () => {
+  it("does not submit a code again on Enter after the last digit, even once it is verified (docs/front-end.md#attributes-properties-events)", async () => {
     for (const status of ["", "invalid", "valid"])
       await field.on(form(), async (page, ask) => {
         await ask(`${autoSubmit}; document.addEventListener("submit", () => { if ("${status}") $("a").answer = { status: "${status}" } })`);
@@ -316,7 +316,7 @@ describe.skipIf(!hasChromium("the code field under attack"))("the code field", (
       });
   });
 
-  it("does not submit by Enter while the button is disabled, like any field (docs/front-end.md#the-code-otp-input)", async () => {
+  it("does not submit on Enter while the button is disabled, like any field (docs/front-end.md#the-code-otp-input)", async () => {
     await field.on(form(" disabled"), async (page, ask) => {
       await ask('$("a").focus()');
       await page.keyboard.type("123456");
@@ -325,7 +325,7 @@ describe.skipIf(!hasChromium("the code field under attack"))("the code field", (
     });
   });
 
-  it("submits by Enter with the form's button, its name and its formaction, like any field (docs/front-end.md#the-code-otp-input)", async () => {
+  it("submits on Enter with the form's button, its name and its formaction, like any field (docs/front-end.md#the-code-otp-input)", async () => {
     await field.on(form(' name="step" value="check" formaction="/code"'), async (page, ask) => {
       await ask('$("a").focus()');
       await page.keyboard.type("123456");
@@ -334,7 +334,7 @@ describe.skipIf(!hasChromium("the code field under attack"))("the code field", (
     });
   });
 
-  it("fires change before the submit of an Enter, like any field (docs/front-end.md#attributes-properties-events)", async () => {
+  it("fires change before the submit on Enter, like any field (docs/front-end.md#attributes-properties-events)", async () => {
     await field.on(`${form()}<form id="g"><input id="i" name="code"><button>Check</button></form>`, async (page, ask) => {
       const order: unknown[] = [];
       for (const id of ["i", "a"]) {
@@ -348,7 +348,7 @@ describe.skipIf(!hasChromium("the code field under attack"))("the code field", (
     });
   });
 
-  it("shows listeners of the page one input event for each key (docs/front-end.md#attributes-properties-events)", async () => {
+  it("fires one input event for each key, for listeners of the page (docs/front-end.md#attributes-properties-events)", async () => {
     await field.on(form(), async (page, ask) => {
       await ask('window.caught = 0; document.addEventListener("input", () => { caught++ }); $("a").focus()');
       await page.keyboard.type("1");
@@ -356,7 +356,7 @@ describe.skipIf(!hasChromium("the code field under attack"))("the code field", (
     });
   });
 
-  it("keeps its state when it is moved, re-added or upgraded late, and a clone is its own (docs/front-end.md#attributes-properties-events)", async () => {
+  it("keeps its state when it is moved, re-added or upgraded late, and a clone is independent (docs/front-end.md#attributes-properties-events)", async () => {
     await field.on(
       '<form id="f"><otp-input id="a" name="code" label="Code" length="4"></otp-input></form><div id="d"></div>',
       async (page, ask) => {
