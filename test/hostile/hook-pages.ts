@@ -9,7 +9,7 @@ export const pageOf = (name: string): Promise<string> => readFile(join(import.me
 
 export const index = await pageOf("index");
 
-/** A file of the index page, with the service at `url`. */
+/** A file shown on the index page, with the service at `url`. */
 const fileOf = (name: string, url: string) =>
   (new RegExp(`\`\`\`js\n// ${name.replace(".", "\\.")}\n([\\s\\S]*?)\`\`\``).exec(index)?.[1] ?? "none").replaceAll("https://otp.example.com", url);
 

@@ -26,25 +26,25 @@ export interface Served {
   readonly store: RiggedStore;
   readonly log: readonly LogLine[];
   readonly events: readonly VerifierEvent[];
-  /** Every answer that went out. */
+  /** Every response, in order. */
   readonly answers: Answer[];
-  /** What no log, event, answer or metric may hold. */
+  /** Strings that no log line, event, response or metric may contain. */
   readonly hidden: Set<string>;
-  /** A message to a number of its own, with a code of its own. */
+  /** A message with its own number and its own code. */
   ask(more?: Partial<Ask>): Ask;
-  /** No message gets an outcome before the test ends. */
+  /** From now on, no send completes before the test ends. */
   hangCarrier(): void;
   send(call: Call): Promise<Answer>;
   line(to?: { readonly url: string }): Line;
   told(speaker: Speaker, ask?: Ask, line?: Line): ReturnType<typeof speak>;
-  /** Of the newest delivery of a number. */
+  /** The newest delivery of a number, as `history` returns it. */
   newest(number: string, customer_uuid?: string): Promise<Record<string, unknown> | undefined>;
 }
 
 let asked = 0;
 const open = new Set<Served>();
 
-/** A real verifier with a price, a ceiling and hooks, on a real server; it ends with the test. */
+/** A real verifier with a price, a spend ceiling and hooks, on a real server; closed when the test ends. */
 export async function serve(list: Hooks | Speaker, options: Partial<VerifierOptions> = {}): Promise<Served> {
   const clock = fixedClock(start);
   const box = inbox();
@@ -98,7 +98,7 @@ export async function serve(list: Hooks | Speaker, options: Partial<VerifierOpti
       asked++;
       const one = { to: numberAt(asked), code: String(100_003 + ((asked * 7_919) % 890_000)), ...more };
       hidden.add(one.code);
-      // A number that is none is whole in its mask.
+      // The mask of an invalid, short number shows all of it.
       if (one.to.length > 9) hidden.add(one.to).add(one.to.slice(1)).add(one.to.slice(3));
       return one;
     },
@@ -130,7 +130,7 @@ export async function serve(list: Hooks | Speaker, options: Partial<VerifierOpti
   return served;
 }
 
-/** After each test: no code, whole number or secret is in any log line, event, answer or metric. */
+/** After each test: no log line, event, response or metric contains a code, a whole number or a secret. */
 export function expectNothingLeaks(): void {
   for (const { verifier, log, events, answers, hidden } of open) {
     const places = {
@@ -148,7 +148,7 @@ export function expectNothingLeaks(): void {
   }
 }
 
-/** Waits for an answer while up to `limit` milliseconds pass on the clock; from then on, for ten real seconds at most. */
+/** Waits for a response while up to `limit` milliseconds pass on the clock; after that, for up to three real seconds. */
 export async function answerWithin<T>(served: Served, limit: number, call: Promise<T>): Promise<T> {
   let done = false;
   const end = () => {

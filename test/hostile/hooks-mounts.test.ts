@@ -15,7 +15,7 @@ import { type Ask, casdoor, logto, logtoToken, type Speaker, supabase, supabaseS
 
 const refused = "+33612000099";
 
-/** Next's handlers of a catch-all route, called as Next calls them. */
+/** Next.js handlers of a catch-all route, called as Next.js calls them. */
 const next: Mounting = {
   name: "Next.js, called directly",
   fetch: true,
@@ -62,12 +62,12 @@ async function mounted({ start: mount }: Mounting) {
   return {
     box,
     log: log.lines,
-    /** One request of the server's, changed. */
+    /** Sends one request of the identity server, modified by `change`. */
     async send(speaker: Speaker, ask: Partial<Ask> = {}, change: (call: Call) => Partial<Call> = () => ({})) {
       asked++;
       const call = speaker.request({ to: `+3361200000${asked}`, code: `48291${asked}`, ...ask }, clock.now());
       const answer = await host.send({ ...call, ...change(call), path: host.prefix + call.path });
-      // What else holds for the log is in hooks.test.ts.
+      // hooks.test.ts checks the log further.
       for (const word of [supabaseSecret, logtoToken, `48291${asked}`]) expect(answer.text + JSON.stringify(log.lines)).not.toContain(word);
       return { ...answer, told: speaker.conclude(answer).result };
     },
@@ -75,12 +75,12 @@ async function mounted({ start: mount }: Mounting) {
 }
 
 const all = [...mountings, next];
-/** Where the host has made values of JSON, its bytes are gone. */
+/** A host that has parsed the JSON no longer has its raw bytes. */
 const parsesJson = ({ name, decodes, keepsNoBytes }: Mounting) =>
   /express\.json\(\)|all four parsers/.test(name) && !name.includes("before") && (decodes === true || keepsNoBytes === true);
 
-describe("hooks behind every host", () => {
-  test.each(all)("$name: Supabase, signed over the raw bytes", async (mounting) => {
+describe("hooks mounted in every host", () => {
+  test.each(all)("$name: verifies Supabase's signature over the raw bytes, and logs the fix if the host has parsed the body", async (mounting) => {
     const { send, box, log } = await mounted(mounting);
     const sent = await send(supabase, { locale: "fr" });
     if (parsesJson(mounting)) {
@@ -100,7 +100,7 @@ describe("hooks behind every host", () => {
     expect(box.messages).toHaveLength(1);
   });
 
-  test.each(all)("$name: Logto, by its token", async (mounting) => {
+  test.each(all)("$name: authenticates Logto by its token", async (mounting) => {
     const { send, box, log } = await mounted(mounting);
     const sent = await send(logto);
     expect(sent.told, `${sent.status} ${sent.text} ${JSON.stringify(log)}`).toBe("sent");
@@ -110,22 +110,22 @@ describe("hooks behind every host", () => {
     expect(box.messages).toHaveLength(1);
   });
 
-  test.each(all)("$name: Casdoor, by a form", async (mounting) => {
+  test.each(all)("$name: sends the code of Casdoor's form", async (mounting) => {
     const { send, box, log } = await mounted(mounting);
     const sent = await send(casdoor);
     expect(sent.told, `${sent.status} ${sent.text} ${JSON.stringify(log)}`).toBe("sent");
     expect(box.messages).toHaveLength(1);
   });
 
-  test.each(all)("$name: a body that is too large, and one that is packed", async (mounting) => {
+  test.each(all)("$name: rejects oversized bodies, and gzipped ones unless the host decompresses them", async (mounting) => {
     const { send, box } = await mounted(mounting);
     for (const speaker of [supabase, logto]) {
       const large = await send(speaker, {}, () => ({ body: `{"to":"${"x".repeat(70_000)}"}` }));
-      // A stranger's, where the host read it first.
+      // 401 where the host reads the body first.
       expect([401, 413], `${large.status}`).toContain(large.status);
       const packed = await send(speaker, {}, ({ headers, body }) => ({ headers: { ...headers, "content-encoding": "gzip" }, body: gzipSync(body as string) }));
       if (mounting.unpacks === undefined) expect(packed.status).toBeGreaterThanOrEqual(400);
-      // A signed hook without the bytes: the operator's own fault.
+      // A signed hook without the raw bytes is the operator's error, a 5xx.
       if (speaker === logto || !parsesJson(mounting)) expect(packed.status).toBeLessThan(500);
     }
     if (mounting.unpacks === undefined) expect(box.messages).toEqual([]);

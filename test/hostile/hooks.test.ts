@@ -50,7 +50,7 @@ afterEach(expectNothingLeaks);
 const textsOf = ({ box }: Served) => box.messages.map(({ text }) => text);
 const codesOf = ({ box }: Served) => box.messages.map(({ code }) => code);
 
-describe("a code is sent once, and the server says so to its user", () => {
+describe("a code is sent once, and the identity server reports success", () => {
   test.each(speakers)("$name", async (speaker) => {
     const served = await serve(speaker);
     const ask = served.ask();
@@ -60,7 +60,7 @@ describe("a code is sent once, and the server says so to its user", () => {
   });
 
   test.each(speakers.flatMap((speaker) => speaker.purposes.map((purpose) => ({ ...speaker, purpose, speaker }))))(
-    "$name: $purpose",
+    "$name: stores the purpose $purpose",
     async ({ speaker, purpose }) => {
       const served = await serve(speaker);
       const ask = served.ask({ purpose });
@@ -69,21 +69,21 @@ describe("a code is sent once, and the server says so to its user", () => {
     },
   );
 
-  test.each(speakers.filter(({ ownText }) => ownText))("$name: the text is the server's", async (speaker) => {
+  test.each(speakers.filter(({ ownText }) => ownText))("$name: sends the server's own text", async (speaker) => {
     const served = await serve(speaker, { message: { maxSegments: 2 } });
     const ask = served.ask({ locale: "fr" });
     await served.told(speaker, ask);
     expect(textsOf(served)).toEqual([expect.stringContaining(`Votre code Acme est ${ask.code}.`)]);
   });
 
-  test.each(speakers.filter(({ locale }) => locale))("$name: the text is ours, in the user's language", async (speaker) => {
+  test.each(speakers.filter(({ locale }) => locale))("$name: sends our text in the user's language", async (speaker) => {
     const served = await serve(speaker, { message: { text: { default: "Code {code}", fr: "Voici {code}" } } });
     const ask = served.ask({ locale: "fr" });
     await served.told(speaker, ask);
     expect(textsOf(served)).toEqual([`Voici ${ask.code}`]);
   });
 
-  test.each(speakers)("$name: a number without +, and one with it", async (speaker) => {
+  test.each(speakers)("$name: accepts a number with and without +", async (speaker) => {
     const served = await serve(speaker);
     const ask = served.ask();
     for (const to of [ask.to, ask.to.replace("+", "")]) {
@@ -93,7 +93,7 @@ describe("a code is sent once, and the server says so to its user", () => {
     }
   });
 
-  test.each(speakers)("$name: codes of four and eight digits", async (speaker) => {
+  test.each(speakers)("$name: accepts codes of four and eight digits", async (speaker) => {
     const served = await serve(speaker);
     for (const code of ["4821", "48213975"]) expect(await served.told(speaker, served.ask({ code }))).toMatchObject({ result: "sent" });
     expect(codesOf(served)).toEqual(["4821", "48213975"]);
@@ -145,7 +145,7 @@ const refusals: readonly Refusal[] = [
   },
 ];
 
-/** What the wire's page says of each family. `undefined`: whatever the server does not take as success. */
+/** What the docs page states for each family. `undefined`: anything that the server does not read as success. */
 const answersOf: Record<string, Partial<Record<Refusal["of"], [status: number | undefined, result: string, toItsClient?: number]>>> = {
   Supabase: { limited: [200, "refused", 429], invalid: [200, "refused", 422], no_route: [200, "refused", 502], unavailable: [503, "refused", 500] },
   Logto: { limited: [429, "refused", 500], invalid: [422, "refused", 500], no_route: [502, "refused", 500], unavailable: [503, "refused", 500] },
@@ -160,10 +160,10 @@ const familyOf = ({ name }: Speaker) => {
   if (name === "Kratos" || name === "ZITADEL") return "queue";
   return Object.keys(answersOf).find((family) => name.startsWith(family)) ?? "others";
 };
-/** What the wire's page does not promise, or only with a doubt. */
+/** What the docs page does not promise, or only as uncertain. */
 const doubt = ({ name }: Speaker, { of }: Refusal) => (name === "Okta" && of === "no_route" ? " [unsure: fails open]" : "");
 
-describe("a refusal is what the server's own code takes for one", () => {
+describe("each kind of rejection has the documented effect in the server's own code", () => {
   const cases = speakers.flatMap((speaker) =>
     refusals.map((refusal) => ({ name: speaker.name + doubt(speaker, refusal), why: refusal.why, speaker, refusal })),
   );
@@ -173,7 +173,7 @@ describe("a refusal is what the server's own code takes for one", () => {
     await refusal.prepare?.(served, speaker, ask);
     const before = served.box.messages.length;
     const at = served.answers.length;
-    // One request: whether the server repeats it is the next question.
+    // A single request: repeats have their own tests.
     const answer = await answerWithin(served, speaker.timeOut - 500, served.send(speaker.request({ event: crypto.randomUUID(), ...ask }, served.clock.now())));
     const [status, result, toItsClient] = answersOf[familyOf(speaker)]?.[refusal.of] ?? [];
     const told = speaker.conclude(answer);
@@ -188,7 +188,7 @@ describe("a refusal is what the server's own code takes for one", () => {
   });
 
   test.each(speakers.filter(({ name }) => name !== "Kratos" && name !== "ZITADEL" && name !== "Keycloak"))(
-    "$name: a cap and a spam rule answer the same, byte by byte",
+    "$name: a cap and a spam rule give the user the same response, byte for byte",
     async (speaker) => {
       const seen: unknown[] = [];
       for (const { options, prepare } of refusals.slice(0, 2)) {
@@ -197,7 +197,7 @@ describe("a refusal is what the server's own code takes for one", () => {
         await prepare?.(served, speaker, ask);
         const { status, headers, text } = await served.send(speaker.request(ask, served.clock.now()));
         const { date: _date, ...rest } = headers;
-        // The generic route names the status to the operator's own code.
+        // The generic route also reports the status, to the operator's own code.
         seen.push([
           status,
           speaker.path === "/hooks/generic" ? JSON.parse(text).message : text,
@@ -208,7 +208,7 @@ describe("a refusal is what the server's own code takes for one", () => {
     },
   );
 
-  test.each([supabase, oldSupabase])("$name: the sentence is in the user's language", async (speaker) => {
+  test.each([supabase, oldSupabase])("$name: the error message is in the user's language", async (speaker) => {
     const served = await serve(speaker, { spamRules: [{ name: "mine", judge: () => ({ reason: "mine" }) }] });
     expect(await served.told(speaker, served.ask({ locale: "fr" }))).toMatchObject({
       status: 429,
@@ -216,7 +216,7 @@ describe("a refusal is what the server's own code takes for one", () => {
     });
   });
 
-  test.each([logto, authentik])("$name: what its user may see is one sentence of plain text", async (speaker) => {
+  test.each([logto, authentik])("$name: a rejection that its user may see is one sentence of plain text", async (speaker) => {
     const served = await serve(speaker, { spamRules: [{ name: "mine", judge: () => ({ reason: "mine" }) }] });
     const answer = await served.send(speaker.request(served.ask(), served.clock.now()));
     expect(answer.headers["content-type"]).toMatch(/^text\/plain/);
@@ -227,7 +227,7 @@ describe("a refusal is what the server's own code takes for one", () => {
     ["limited", "rate_limited"],
     ["invalid", "invalid_phone_number"],
     ["no_route", "delivery_rejected"],
-  ] as const)("Authgear: %s is %s to it", async (of, kind) => {
+  ] as const)("Authgear: a rejection of kind %s is reported as %s", async (of, kind) => {
     for (const refusal of refusals.filter((one) => one.of === of)) {
       const served = await serve(authgear, refusal.options);
       const ask = served.ask(refusal.to === undefined ? {} : { to: refusal.to });
@@ -236,7 +236,7 @@ describe("a refusal is what the server's own code takes for one", () => {
     }
   });
 
-  test("Okta: a success names the provider and the transaction", async () => {
+  test("Okta: a successful response includes the provider and a transaction id", async () => {
     const served = await serve(okta);
     const { text } = await served.send(okta.request(served.ask(), served.clock.now()));
     expect(JSON.parse(text)).toEqual({
@@ -274,7 +274,7 @@ describe("a refusal is what the server's own code takes for one", () => {
   });
 
   test.each(["", "yesterday", "2022-01-28T21:48:34.321Z", "2099-01-01T00:00:00Z", 5])(
-    "Okta: the code's end is %j, and it is sent all the same",
+    "Okta: a code with otpExpires %j is sent all the same",
     async (otpExpires) => {
       const served = await serve(okta);
       const ask = served.ask();
@@ -284,8 +284,8 @@ describe("a refusal is what the server's own code takes for one", () => {
   );
 });
 
-describe("a carrier that takes longer than the server waits", () => {
-  test.each(speakers)("$name: is told in time that it may have been sent, and the message goes on", async (speaker) => {
+describe("a carrier slower than the server's timeout", () => {
+  test.each(speakers)("$name: gets a response before its timeout, and one message is sent", async (speaker) => {
     const served = await serve(speaker);
     served.hangCarrier();
     const ask = served.ask();
@@ -294,7 +294,7 @@ describe("a carrier that takes longer than the server waits", () => {
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test("Okta is told PENDING", async () => {
+  test("Okta gets the status PENDING", async () => {
     const served = await serve(okta);
     served.hangCarrier();
     const answer = await answerWithin(served, 2_500, served.send(okta.request(served.ask(), served.clock.now())));
@@ -305,7 +305,7 @@ describe("a carrier that takes longer than the server waits", () => {
     ["Supabase", supabase, 3_500],
     ["ZITADEL", zitadel, 4_000],
     ["Okta", okta, 2_000],
-  ] as const)("%s: `within` is the option's, and the page's by default", async (_name, speaker, ms) => {
+  ] as const)("%s: waits for the documented time, or for the option `within`", async (_name, speaker, ms) => {
     for (const within of [ms, 700]) {
       const served = await serve([speaker.hook(within === ms ? {} : { within })]);
       served.hangCarrier();
@@ -316,14 +316,14 @@ describe("a carrier that takes longer than the server waits", () => {
   });
 });
 
-describe("repeats, as each server makes them", () => {
+describe("repeats as each server makes them", () => {
   test.each([
     [supabase, 2],
     [oldSupabase, 2],
     [kratos, 5],
     [zitadel, 9],
     [okta, 1],
-  ] as const)("$name loses $1 answers: one message", async (speaker, lost) => {
+  ] as const)("$name loses $1 responses: one message is sent", async (speaker, lost) => {
     const served = await serve(speaker);
     const proxy = await losingProxy(served.url);
     proxy.drop(lost);
@@ -331,7 +331,7 @@ describe("repeats, as each server makes them", () => {
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test.each([supabase, okta])("$name: the same event is one message, however late", async (speaker) => {
+  test.each([supabase, okta])("$name: repeats of an event send nothing more, even after three minutes", async (speaker) => {
     const served = await serve(speaker);
     const ask = served.ask({ event: crypto.randomUUID() });
     for (const ms of [0, 29_000, 31_000, 120_000]) {
@@ -341,7 +341,7 @@ describe("repeats, as each server makes them", () => {
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test.each(speakers)("$name: twenty at the same time are one message, and all hear of it", async (speaker) => {
+  test.each(speakers)("$name: twenty concurrent identical requests send one message, and all report success", async (speaker) => {
     const served = await serve(speaker);
     const ask = served.ask({ event: crypto.randomUUID() });
     const call = speaker.request(ask, served.clock.now());
@@ -350,7 +350,7 @@ describe("repeats, as each server makes them", () => {
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test("Kratos: two couriers take the same message up at the same time, five times over an hour of its code: one message", async () => {
+  test("Kratos: two couriers send the same message at the same time, five times in five minutes: one message is sent", async () => {
     const served = await serve(kratos);
     const ask = served.ask();
     for (let round = 0; round < 5; round++) {
@@ -361,12 +361,12 @@ describe("repeats, as each server makes them", () => {
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test.each([kratos, zitadel])("$name: a refusal is asked for once", async (speaker) => {
+  test.each([kratos, zitadel])("$name: does not retry a rejected message", async (speaker) => {
     const served = await serve(speaker, { spamRules: [{ name: "mine", judge: () => ({ reason: "mine" }) }] });
     expect(await served.told(speaker)).toMatchObject({ tries: 1 });
   });
 
-  test.each([kratos, zitadel])("$name: a store that was down is tried again, and the code is sent", async (speaker) => {
+  test.each([kratos, zitadel])("$name: retries after a store outage, and the code is sent", async (speaker) => {
     const served = await serve(speaker);
     served.store.fate = () => "refused";
     const line = served.line();
@@ -381,14 +381,14 @@ describe("repeats, as each server makes them", () => {
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test.each([kratos, zitadel])("$name: carriers that all rejected are tried again, and the code is sent", async (speaker) => {
+  test.each([kratos, zitadel])("$name: retries after all carriers rejected the message, and the code is sent", async (speaker) => {
     const served = await serve(speaker);
     let sends = 0;
     served.box.answer = async () => ({ outcome: ++sends < 3 ? "rejected" : "accepted" });
     expect(await served.told(speaker)).toMatchObject({ result: "sent", tries: 3 });
   });
 
-  test.each(speakers)("$name: 'send again' with a new code sends again", async (speaker) => {
+  test.each(speakers)("$name: 'send again' with a new code sends a second message", async (speaker) => {
     const served = await serve(speaker);
     const first = served.ask();
     const second = served.ask({ to: first.to });
@@ -399,18 +399,21 @@ describe("repeats, as each server makes them", () => {
     expect(codesOf(served)).toEqual([first.code, second.code]);
   });
 
-  test.each([logto, authentik, authgear, casdoor, keycloak])("$name: the same code is a repeat within 30 s, and a new wish after", async (speaker) => {
-    const served = await serve(speaker);
-    const ask = served.ask();
-    for (const ms of [0, 29_000, 1_001]) {
-      served.clock.advance(ms);
-      // Keycloak's plugin gives each request an id of its own.
-      expect(await served.told(speaker, ask)).toMatchObject({ result: "sent" });
-    }
-    expect(served.box.messages).toHaveLength(speaker === keycloak ? 3 : 2);
-  });
+  test.each([logto, authentik, authgear, casdoor, keycloak])(
+    "$name: the same code is a repeat within 30 s (except from Keycloak), and a new message after that",
+    async (speaker) => {
+      const served = await serve(speaker);
+      const ask = served.ask();
+      for (const ms of [0, 29_000, 1_001]) {
+        served.clock.advance(ms);
+        // Keycloak's plugin gives each request its own id.
+        expect(await served.told(speaker, ask)).toMatchObject({ result: "sent" });
+      }
+      expect(served.box.messages).toHaveLength(speaker === keycloak ? 3 : 2);
+    },
+  );
 
-  test("Supabase before metadata: a captured request, sent again after a minute, sends nothing: its webhook-id is known", async () => {
+  test("Supabase before metadata: a captured request that is replayed after a minute sends nothing, as its webhook-id is known", async () => {
     const served = await serve(oldSupabase);
     const call = oldSupabase.request(served.ask(), served.clock.now());
     for (const ms of [0, 60_000, 200_000]) {
@@ -420,7 +423,7 @@ describe("repeats, as each server makes them", () => {
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test("Supabase: another code under a known event is not sent in its place", async () => {
+  test("Supabase: another code under a known event is never reported as sent unless it is", async () => {
     const served = await serve(supabase);
     const event = crypto.randomUUID();
     const ask = served.ask({ event });
@@ -438,7 +441,7 @@ interface Forgery {
   call(served: Served): Call;
 }
 
-/** A request of the server's with other headers or bytes. */
+/** A request of the server with other headers or bytes. */
 const changed = (speaker: Speaker, change: (call: { headers: Record<string, string>; body: string }, at: number) => Partial<Call>) => (served: Served) => {
   const at = served.clock.now();
   const call = speaker.request(served.ask(), at);
@@ -582,7 +585,7 @@ const forgeries: readonly Forgery[] = [
   },
 ];
 
-describe("strangers: nothing is sent, and one answer for all", () => {
+describe("unauthenticated requests: nothing is sent, and all get the same response", () => {
   test.each(forgeries.map((forgery) => ({ ...forgery, name: forgery.of.name, forgery })))("$name: $what", async ({ forgery: { of, call } }) => {
     const served = await serve(of);
     const answer = await served.send(call(served));
@@ -599,7 +602,7 @@ describe("strangers: nothing is sent, and one answer for all", () => {
     expect(answer.headers).not.toHaveProperty("x-phoneproof-status");
   });
 
-  test.each(oneOfEach)("$name: methods, and paths that are none", async (speaker) => {
+  test.each(oneOfEach)("$name: other methods give 405, unknown paths 401 or 404", async (speaker) => {
     const served = await serve(speaker);
     const call = speaker.request(served.ask(), served.clock.now());
     for (const method of ["GET", "HEAD", "OPTIONS", "PUT", "DELETE", "PATCH"]) {
@@ -628,14 +631,14 @@ describe("strangers: nothing is sent, and one answer for all", () => {
     expect(served.box.messages).toEqual([]);
   });
 
-  test.each(oneOfEach)("$name: 64 KiB and a byte, and a megabyte, with a length and without", async (speaker) => {
+  test.each(oneOfEach)("$name: bodies of more than 64 KiB send nothing, with and without a content-length", async (speaker) => {
     const served = await serve(speaker);
     const at = served.clock.now();
     const call = speaker.request(served.ask(), at);
     for (const size of [65_537, 1_048_576]) {
       const text = `{"a":"${"x".repeat(size - 8)}"}`;
       expect(text).toHaveLength(size);
-      // A stranger's, and one that is signed.
+      // Large, but correctly signed.
       const headers = {
         ...call.headers,
         ...(speaker === supabase
@@ -655,7 +658,7 @@ describe("strangers: nothing is sent, and one answer for all", () => {
     expect(served.box.messages).toEqual([]);
   });
 
-  test.each([supabase, kratos])("$name: a body of just 64 KiB is taken", async (speaker) => {
+  test.each([supabase, kratos])("$name: a body of exactly 64 KiB is accepted", async (speaker) => {
     const served = await serve(speaker);
     const at = served.clock.now();
     const ask = served.ask();
@@ -669,7 +672,7 @@ describe("strangers: nothing is sent, and one answer for all", () => {
   });
 });
 
-describe("signatures that are right in an odd way", () => {
+describe("unusual but valid signatures and tokens", () => {
   const taken = async (
     speaker: Speaker,
     options: object,
@@ -732,7 +735,7 @@ describe("signatures that are right in an odd way", () => {
     expect(await taken(zitadel, options, (body, at) => ({ "zitadel-signature": signature(body, at) }))).toEqual(sent);
   });
 
-  test.each([supabase, zitadel, authgear])("$name: chunked, cut in the middle of a character; another type; a charset", async (speaker) => {
+  test.each([supabase, zitadel, authgear])("$name: accepts a body chunked inside a character, and a content type with a charset", async (speaker) => {
     const served = await serve(speaker);
     for (const type of ["application/json", "application/json; charset=utf-8", "application/json;charset=UTF-8"]) {
       const at = served.clock.now();
@@ -745,7 +748,7 @@ describe("signatures that are right in an odd way", () => {
     expect(served.box.messages).toHaveLength(3);
   });
 
-  test.each([supabase, zitadel, authgear])("$name: the same bytes under gzip, or under a name that is not theirs: nothing is sent", async (speaker) => {
+  test.each([supabase, zitadel, authgear])("$name: a gzipped body sends nothing, with or without a content-encoding", async (speaker) => {
     const served = await serve(speaker);
     const call = speaker.request(served.ask(), served.clock.now());
     const packed = gzipSync(call.body as string);
@@ -772,7 +775,7 @@ describe("signatures that are right in an odd way", () => {
     expect(await taken(speaker, options, () => ({ authorization: `${scheme} ${value}` }))).toEqual(sent);
   });
 
-  test("a list of tokens while one is rotated: both work, and no other", async () => {
+  test("both tokens of a list work during rotation, and no other", async () => {
     const [old, next] = ["an-old-token-of-the-hook-0123", "a-new-token-of-the-hook-0123"];
     for (const token of [old, next, `${old},${next}`]) {
       const expected = token.includes(",") ? [401, "refused", 0] : sent;
@@ -780,17 +783,17 @@ describe("signatures that are right in an odd way", () => {
     }
   });
 
-  test("Okta: the header is the option's", async () => {
+  test("Okta: the token is read from the header in the option `header`", async () => {
     expect(await taken(okta, { header: "x-okta-hook" }, () => ({ authorization: "Bearer none", "x-okta-hook": oktaToken }))).toEqual(sent);
     expect((await taken(okta, { header: "x-okta-hook" }, () => ({})))[0]).toBe(401);
   });
 
-  test("Keycloak's plugin sends its token as it stands [unsure: the page says only 'in a header']", async () => {
+  test("Keycloak's plugin sends its token without a scheme [unsure: the page says only 'in a header']", async () => {
     expect(await taken(keycloak, {}, () => ({ authorization: genericToken }))).toEqual(sent);
   });
 });
 
-describe("bodies that are none, from a server that is authentic", () => {
+describe("malformed bodies from an authenticated server", () => {
   const deep = `${'{"a":'.repeat(5_000)}1${"}".repeat(5_000)}`;
   const bodies: readonly [string, string | Uint8Array][] = [
     ["empty", ""],
@@ -821,16 +824,16 @@ describe("bodies that are none, from a server that is authentic", () => {
             ? { "x-authgear-body-signature": hexHmac(text, authgearKey) }
             : {};
     const answer = await served.send({ ...call, headers: { ...call.headers, ...proof }, body });
-    // Bytes that are no text are not what a string's signature is over.
+    // 401: bytes that are not text are not what the string's signature covers.
     if (speaker === okta) expect(speaker.conclude(answer).result, `${answer.status} ${answer.text}`).toBe("refused");
     else expect([200, 400, 401, 413, 415, 422], `${answer.status} ${answer.text}`).toContain(answer.status);
     expect(served.box.messages).toEqual([]);
     expect(answer.text).not.toMatch(/482913|SyntaxError|position|at .*\.ts/);
-    // It is alive.
+    // The hook still works.
     expect(await served.told(speaker)).toMatchObject({ result: "sent" });
   });
 
-  test.each(oneOfEach)("$name: header injection in what is echoed nowhere", async (speaker) => {
+  test.each(oneOfEach)("$name: a line break in the event's id injects no response header", async (speaker) => {
     const served = await serve(speaker);
     const ask = served.ask({ event: "x\r\nset-cookie: a=b" });
     const answer = await served.send(speaker.request(ask, served.clock.now()));
@@ -842,7 +845,7 @@ describe("bodies that are none, from a server that is authentic", () => {
     ["no sms", supabase, (ask, at) => ({ ...supabaseBody(ask, at), sms: undefined })],
     ["no number at all", supabase, (ask, at) => ({ ...supabaseBody(ask, at), user: { id: "x" }, sms: { otp: ask.code } })],
     ["no user", supabase, (ask, at) => ({ ...supabaseBody(ask, at), user: null, sms: { otp: ask.code } })],
-  ])("Supabase: %s is answered without a repeat, and nothing goes out", async (_what, speaker, bodyOf) => {
+  ])("Supabase: %s is rejected without a retry, and nothing is sent", async (_what, speaker, bodyOf) => {
     const served = await serve(speaker);
     const at = served.clock.now();
     const body = goJson(bodyOf(served.ask(), at));
@@ -865,7 +868,7 @@ describe("bodies that are none, from a server that is authentic", () => {
     ["code", { args: { code: "83920174" } }],
     ["oTP", { args: { oTP: "83920174" } }],
     ["otp", { args: { otp: "83920174" } }],
-  ])("ZITADEL: the code is in args.%s", async (_name, more) => {
+  ])("ZITADEL: the code is read from args.%s", async (_name, more) => {
     const served = await serve(zitadel, { message: { maxSegments: 2 } });
     const at = served.clock.now();
     const body = goJson(zitadelBody({ to: served.ask().to, code: "83920174" }, more));
@@ -882,7 +885,7 @@ describe("bodies that are none, from a server that is authentic", () => {
     expect(codesOf(served)).toEqual(["83920174"]);
   });
 
-  test.each(["FusionAuth: a call", "the generic route: a call of Auth0's"])("%s is not sent as a text", async (name) => {
+  test.each(["FusionAuth: a call", "the generic route: a call of Auth0's"])("%s is not sent as a text message", async (name) => {
     const served = await serve(plain);
     const { to, code } = served.ask();
     const body = name.startsWith("Fusion")
@@ -894,7 +897,7 @@ describe("bodies that are none, from a server that is authentic", () => {
     expect(served.box.messages).toEqual([]);
   });
 
-  test("the generic route: a text with two numbers is sent, and no code is guessed of it", async () => {
+  test("the generic route: no code is guessed from a text with two numbers", async () => {
     const served = await serve(plain);
     const { to, code } = served.ask();
     const answer = await served.send({ ...plain.request({ to, code }, 0), body: JSON.stringify({ to, text: `Code ${code}, or call 0800123456` }) });
@@ -916,7 +919,7 @@ describe("bodies that are none, from a server that is authentic", () => {
     expect(served.box.messages).toMatchObject([{ to, code: "", text: "A passkey was added to your account." }]);
   });
 
-  test("Logto: an invitation carries a link", async () => {
+  test("Logto: an invitation is sent with its link", async () => {
     const served = await serve(logto);
     const { to } = served.ask();
     const body = JSON.stringify({ to, type: "OrganizationInvitation", payload: { link: "https://acme.example/i/x9" } });
@@ -929,9 +932,9 @@ describe("bodies that are none, from a server that is authentic", () => {
 
 interface Confirmer {
   readonly speaker: Speaker;
-  /** As the server makes it when a user got in. */
+  /** The call that the server makes after a user has signed in. */
   confirm(number: string, at: number): Call;
-  /** The same from whoever does not know the secret. */
+  /** The same call from someone who does not know the secret. */
   forge(call: Call): Call;
 }
 
@@ -975,7 +978,7 @@ const confirmers: readonly Confirmer[] = [
 describe("confirmations", () => {
   const cases = confirmers.map((confirmer) => ({ name: confirmer.speaker.name, ...confirmer }));
 
-  test.each(cases)("$name: one counts, a repeat and one of another number do not", async ({ speaker, confirm }) => {
+  test.each(cases)("$name: one confirmation counts; repeats and other numbers do not", async ({ speaker, confirm }) => {
     const served = await serve(speaker);
     const [ask, other] = [served.ask(), served.ask()];
     for (const one of [ask, other]) await served.told(speaker, one);
@@ -988,7 +991,7 @@ describe("confirmations", () => {
     expect(served.events.filter(({ type }) => type === "confirmed")).toHaveLength(1);
   });
 
-  test.each(cases)("$name: forged, and before the message: it counts nothing", async ({ speaker, confirm, forge }) => {
+  test.each(cases)("$name: a forged confirmation is rejected, and one before the message does not count", async ({ speaker, confirm, forge }) => {
     const served = await serve(speaker);
     const ask = served.ask();
     await served.send(confirm(ask.to, served.clock.now()));
@@ -1001,7 +1004,7 @@ describe("confirmations", () => {
       forge(call),
       { ...call, headers: { "content-type": "application/json" } },
       { ...call, headers: { ...headers, authorization: `Bearer ${speaker.name}`, "logto-signature-sha-256": "" } },
-      // What is known at the one door opens no other.
+      // The secret of the hook itself is not valid for its confirmations.
       ...(speaker === logto ? [{ ...call, headers: { "content-type": "application/json", authorization: `Bearer ${logtoToken}` } }] : []),
       ...(speaker === supabase ? [{ ...call, headers: supabaseHeaders(call.body as string, served.clock.now()) }] : []),
     ];
@@ -1012,7 +1015,7 @@ describe("confirmations", () => {
     expect(await served.newest(ask.to)).toMatchObject({ validated: false });
   });
 
-  test.each(cases)("$name: what is confirmed gives credit, and forgeries do not", async ({ speaker, confirm, forge }) => {
+  test.each(cases)("$name: confirmations give credit, forged ones do not", async ({ speaker, confirm, forge }) => {
     const run = async (how: "confirmed" | "forged") => {
       const served = await serve(speaker, { policy: { spam: defaultSpamPolicy } });
       let sent = 0;
@@ -1027,12 +1030,12 @@ describe("confirmations", () => {
       }
       return sent;
     };
-    // As deliver and confirm, called by themselves, count: test/spec/deliveries.test.ts.
+    // The same figures as for direct calls of deliver and confirm: test/spec/deliveries.test.ts.
     expect([await run("confirmed"), await run("forged")]).toEqual([12, 5]);
   });
 
-  // The body is that of the trigger of docs/behind/supabase.md, which first-week.test.ts runs.
-  test("Supabase: MFA, by the challenge's row with the factor's number", async () => {
+  // The body comes from the trigger in docs/behind/supabase.md, which first-week.test.ts runs.
+  test("Supabase: the row of an MFA challenge, with the factor's number, confirms", async () => {
     const served = await serve(supabase);
     const ask = served.ask({ purpose: "mfa" });
     await served.told(supabase, ask);
@@ -1106,7 +1109,7 @@ describe("confirmations", () => {
       "a number of null",
       (_phone, at) => databaseWebhook({ ...supabaseUser("", at, { last_sign_in_at: new Date(at).toISOString() }), phone: null }, supabaseUser("", at), at),
     ],
-  ])("Supabase: %s is taken and ignored", async (_what, make) => {
+  ])("Supabase: %s is accepted and ignored", async (_what, make) => {
     const served = await serve(supabase);
     const ask = served.ask();
     await served.told(supabase, ask);
@@ -1116,7 +1119,7 @@ describe("confirmations", () => {
     expect(await served.newest(ask.to)).toMatchObject({ validated: false });
   });
 
-  test.each(["PostSignIn", "PostRegister", "PostResetPassword"])("Logto: %s counts", async (event) => {
+  test.each(["PostSignIn", "PostRegister", "PostResetPassword"])("Logto: %s counts as a confirmation", async (event) => {
     const served = await serve(logto);
     const ask = served.ask();
     await served.told(logto, ask);
@@ -1131,7 +1134,7 @@ describe("confirmations", () => {
     ["Identifier.Lockout", true],
     ["PostSignInAdaptiveMfaTriggered", true],
     ["PostSignIn", null],
-  ] as const)("Logto: %s (with a number: %s) is taken and ignored", async (event, phone) => {
+  ] as const)("Logto: %s (with a number: %s) is accepted and ignored", async (event, phone) => {
     const served = await serve(logto);
     const ask = served.ask();
     await served.told(logto, ask);
@@ -1140,12 +1143,12 @@ describe("confirmations", () => {
     expect(await served.newest(ask.to)).toMatchObject({ validated: false });
   });
 
-  test("Logto's test button: a made-up number is taken and ignored", async () => {
+  test("Logto's test button: a made-up number is accepted", async () => {
     const served = await serve(logto);
     expect((await served.send(logtoWebhook("PostSignIn", "1234567890", served.clock.now()))).status).toBeLessThan(300);
   });
 
-  test("Supabase, conversion 'late': the next message confirms the one before", async () => {
+  test("Supabase, conversion 'late': the next message confirms the previous one", async () => {
     const served = await serve([supabase.hook({ conversion: "late" })]);
     const ask = served.ask();
     await served.told(supabase, ask);
@@ -1162,7 +1165,7 @@ describe("confirmations", () => {
     expect(all.filter(({ validated }) => validated)).toHaveLength(1);
   });
 
-  test.each([okta, authentik, authgear, casdoor, zitadel])("$name: what opens nothing counts nothing: /confirmed without the secret", async (speaker) => {
+  test.each([okta, authentik, authgear, casdoor, zitadel])("$name: a call to /confirmed without the secret does not count", async (speaker) => {
     const served = await serve(speaker);
     const ask = served.ask();
     await served.told(speaker, ask);
@@ -1178,7 +1181,7 @@ describe("confirmations", () => {
     expect(await served.newest(ask.to)).toMatchObject({ validated: false });
   });
 
-  test.each(cases)("$name: bodies that are none are no error of the server's", async ({ speaker, confirm }) => {
+  test.each(cases)("$name: malformed bodies give no 5xx and confirm nothing", async ({ speaker, confirm }) => {
     const served = await serve(speaker);
     const call = confirm(served.ask().to, served.clock.now());
     for (const body of ["", "{", "null", "[]", '{"to":{}}', '{"record":null}', '{"event":"PostSignIn","user":null}']) {
@@ -1189,7 +1192,7 @@ describe("confirmations", () => {
     expect(served.events.filter(({ type }) => type === "confirmed")).toEqual([]);
   });
 
-  test.each(cases)("$name: a store that is down is 503, so that a server that repeats does", async ({ speaker, confirm }) => {
+  test.each(cases)("$name: a confirmation gets 503 while the store is down, and counts when it is repeated", async ({ speaker, confirm }) => {
     const served = await serve(speaker);
     const ask = served.ask();
     await served.told(speaker, ask);
@@ -1211,18 +1214,18 @@ describe("the user's address", () => {
   const perIp = { policy: { limits: { perIp: [{ limit: 1, window: 600 }] } } };
   const cap = "198.51.100.7";
 
-  test.each(trusting)("$name: what may be forged is not used, and is with ip: 'trust'", async (speaker) => {
+  test.each(trusting)("$name: an address that may be forged is used only with ip: 'trust'", async (speaker) => {
     expect(await twoFrom(await serve([speaker.hook()], perIp), speaker, [cap, cap])).toBe(2);
     expect(await twoFrom(await serve([speaker.hook({ ip: "trust" })], perIp), speaker, [cap, cap])).toBe(1);
     expect(await twoFrom(await serve([speaker.hook({ ip: "trust" })], perIp), speaker, [cap, "198.51.100.8"])).toBe(2);
   });
 
-  test("Okta's is used by default", async () => {
+  test("Okta's address is used unless ip is 'ignore'", async () => {
     expect(await twoFrom(await serve([okta.hook()], perIp), okta, [cap, cap])).toBe(1);
     expect(await twoFrom(await serve([okta.hook({ ip: "ignore" })], perIp), okta, [cap, cap])).toBe(2);
   });
 
-  test.each(oneOfEach)("$name: headers of the request itself are nobody's address", async (speaker) => {
+  test.each(oneOfEach)("$name: address headers of the request itself are ignored", async (speaker) => {
     const served = await serve([speaker.hook({ ip: "trust" })], perIp);
     const headers = { "x-forwarded-for": cap, forwarded: `for=${cap}`, "true-client-ip": cap, "x-real-ip": cap, "sb-forwarded-for": cap };
     for (const ip of ["203.0.113.1", "203.0.113.2"]) {
@@ -1245,7 +1248,7 @@ describe("the user's address", () => {
     "x".repeat(500),
   ];
   test.each([...trusting, okta].flatMap((speaker) => garbage.map((ip) => ({ name: speaker.name, ip, speaker }))))(
-    "$name: the address $ip costs no one their code",
+    "$name: with the address $ip the code is still sent",
     async ({ speaker, ip }) => {
       const served = await serve([speaker.hook({ ip: "trust" })]);
       expect(await served.told(speaker, served.ask({ ip }))).toMatchObject({ result: "sent" });
@@ -1253,7 +1256,7 @@ describe("the user's address", () => {
     },
   );
 
-  test("Kratos: what the client passes as transient_payload is no address", async () => {
+  test("Kratos: addresses in the client's transient_payload are ignored", async () => {
     const served = await serve([kratos.hook({ ip: "trust" })], perIp);
     for (let turn = 0; turn < 2; turn++) {
       const ask = served.ask();
@@ -1268,7 +1271,7 @@ describe("the user's address", () => {
   });
 });
 
-describe("several on one verifier", () => {
+describe("several hooks on one verifier", () => {
   const [shop, bank] = ["7f6dd9d2-8d1e-4f86-9b44-5b4dd2f3a001", "7f6dd9d2-8d1e-4f86-9b44-5b4dd2f3a002"] as const;
   const keys = [shop, bank].map((customer_uuid) => ({ customer_uuid, keys: [`pp_${customer_uuid}${customer_uuid}`] }));
 
@@ -1283,7 +1286,7 @@ describe("several on one verifier", () => {
     expect((await to("shop", supabaseNext)).status).toBe(401);
     expect((await to("bank", supabaseSecret)).status).toBe(401);
     expect((await to("supabase", supabaseSecret)).status).toBe(404);
-    // The same event of both: each has its own message.
+    // The same event at both: each sends its own message.
     for (const [name, secret] of [
       ["shop", supabaseSecret],
       ["bank", supabaseNext],
@@ -1301,7 +1304,7 @@ describe("several on one verifier", () => {
     expect(await served.newest(ask.to, bank)).toMatchObject({ validated: false });
   });
 
-  test("a cap that the one has reached is not the other's", async () => {
+  test("a cap that one customer has reached does not affect the other", async () => {
     const served = await serve([plain.hook({ name: "shop", customer_uuid: shop }), plain.hook({ name: "bank", customer_uuid: bank })], {
       customers: keys,
       policy: { limits: { perNumber: [{ limit: 1, window: 600 }] } },
@@ -1311,7 +1314,7 @@ describe("several on one verifier", () => {
     expect([await post("shop"), await post("shop"), await post("bank")]).toEqual([200, 429, 200]);
   });
 
-  test("what cannot work is an error when it is built", () => {
+  test("invalid options throw when the hook is built or mounted", () => {
     const { verifier } = setUp({ customers: undefined, conversion: "reported" } as never);
     expect(() => hooks(verifier, [plain.hook(), plain.hook()])).toThrow(/name/);
     for (const speaker of oneOfEach)
@@ -1331,7 +1334,7 @@ describe("several on one verifier", () => {
     expect(message).not.toContain("notbase64");
   });
 
-  test("a hook whose sign-ins nobody reports needs a ceiling: it is an error when it is built", () => {
+  test("mounting a hook whose sign-ins are not reported throws without a spend ceiling", () => {
     const { verifier } = setUp({ customers: undefined } as never);
     expect(() => hooks(verifier, [plain.hook()])).toThrow(/spend/);
   });
@@ -1339,7 +1342,7 @@ describe("several on one verifier", () => {
 
 // The snippets of docs/behind/index.md
 
-describe("Auth0's action, as the page has it", () => {
+describe("Auth0's action from the docs page", () => {
   const auth0 = (options: Partial<VerifierOptions> = {}) =>
     serve([genericHook({ token: genericToken, name: "auth0", ip: "trust", conversion: "reported" })], options);
   const eventOf = ({ to, code }: Ask, more: object = {}) => ({
@@ -1368,7 +1371,7 @@ describe("Auth0's action, as the page has it", () => {
     return calls;
   };
 
-  test("sent: nothing; five repeats of the same event: one message", async () => {
+  test("a sent message calls neither retry nor drop, and five repeats of its event send nothing more", async () => {
     const served = await auth0();
     const ask = served.ask();
     const event = eventOf(ask);
@@ -1393,7 +1396,7 @@ describe("Auth0's action, as the page has it", () => {
     expect(calls).toEqual([expected[refusal.of]]);
   });
 
-  test("a wrong secret is dropped, and is no error of the action itself", async () => {
+  test("a message with a wrong secret is dropped, without an error in the action itself", async () => {
     const served = await auth0();
     expect(await run(served, { ...eventOf(served.ask()), secrets: { TOKEN: "another" } })).toEqual([["drop", expect.any(String)]]);
     expect(served.box.messages).toEqual([]);
@@ -1412,14 +1415,14 @@ describe("Auth0's action, as the page has it", () => {
     expect(served.box.messages).toMatchObject([{ to, code: "", text: "Your account was blocked" }]);
   });
 
-  test("without a transaction: the same code within 30 s is one message", async () => {
+  test("without a transaction, the same code within 30 s is sent once", async () => {
     const served = await auth0();
     const { transaction: _none, ...event } = eventOf(served.ask());
     for (let turn = 0; turn < 2; turn++) expect(await run(served, event)).toEqual([]);
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test("'send again' in the same transaction has a new code, and is sent", async () => {
+  test("'send again' with a new code in the same transaction is sent", async () => {
     const served = await auth0();
     const first = eventOf(served.ask());
     const again = served.ask({ to: first.notification.recipient });
@@ -1449,7 +1452,7 @@ describe("Auth0's action, as the page has it", () => {
   });
 });
 
-describe("Cognito's handler, as the page has it, with a stand-in for the AWS Encryption SDK", () => {
+describe("Cognito's handler from the docs page, with a stand-in for the AWS Encryption SDK", () => {
   const load = (url: string) => lambdaOf("cognito-sender.mjs", url);
   const cognito = (options: Partial<VerifierOptions> = {}) => serve([genericHook({ token: genericToken, name: "cognito" })], options);
   const eventOf = ({ to, code }: Ask, more: object = {}) => ({
@@ -1468,7 +1471,7 @@ describe("Cognito's handler, as the page has it, with a stand-in for the AWS Enc
     },
   });
 
-  test("sent: it returns; a Lambda that is run three times: one message", async () => {
+  test("the handler returns once the message is sent, and three runs of it send one message", async () => {
     const served = await cognito({ message: { text: { default: "Code {code}", fr: "Voici {code}" } } });
     const handler = await load(served.url);
     const ask = served.ask();
@@ -1486,7 +1489,7 @@ describe("Cognito's handler, as the page has it, with a stand-in for the AWS Enc
     },
   );
 
-  test.each(["Zk4!vQ$9x", "48291!aB {code}"])("the temporary password %s is sent as it is", async (password) => {
+  test.each(["Zk4!vQ$9x", "48291!aB {code}"])("the temporary password %s is sent unchanged", async (password) => {
     const served = await cognito({ message: { text: "Code {code}", maxSegments: 1 } });
     const handler = await load(served.url);
     const ask = { ...served.ask(), code: password };
@@ -1494,14 +1497,14 @@ describe("Cognito's handler, as the page has it, with a stand-in for the AWS Enc
     expect(served.box.messages).toMatchObject([{ text: `Your temporary password is ${password}`, code: "" }]);
   });
 
-  test("a notification without a code is left alone", async () => {
+  test("a notification without a code is not sent", async () => {
     const served = await cognito();
     const handler = await load(served.url);
     await handler({ ...eventOf(served.ask(), { code: null }), triggerSource: "CustomSMSSender_AccountTakeOverNotification" });
     expect(served.box.messages).toEqual([]);
   });
 
-  test.each(refusals)("$why: it throws our sentence", async (refusal) => {
+  test.each(refusals)("$why: the handler throws our message for the user", async (refusal) => {
     const served = await cognito(refusal.options);
     const handler = await load(served.url);
     const ask = served.ask(refusal.to === undefined ? {} : { to: refusal.to });
@@ -1518,9 +1521,9 @@ describe("Cognito's handler, as the page has it, with a stand-in for the AWS Enc
   });
 });
 
-describe("known: only the server's own word counts", () => {
+describe("known: only the server's own data counts", () => {
   const spam = { ...defaultSpamPolicy, range: { ...defaultSpamPolicy.range, seeds: [2, 12, 30] as const } };
-  /** How many of five messages to a range whose seed is two go out. */
+  /** How many of five messages to a range with seed 2 are sent. */
   const passed = async (speaker: Speaker, call: (ask: Ask, at: number) => Call, options: object = {}) => {
     const served = await serve([speaker.hook(options)], { policy: { spam } });
     for (let index = 0; index < 5; index++) await served.send(call(served.ask({ to: `+33612${String(index * 3).padStart(6, "0")}` }), served.clock.now()));
@@ -1533,7 +1536,7 @@ describe("known: only the server's own word counts", () => {
     });
   const daysAgo = (at: number, days: number) => new Date(at - days * 86_400_000).toISOString();
 
-  test("Supabase: confirmed before today; not today, not another number, not a word of the user's", async () => {
+  test("Supabase: a number confirmed before today is known; not one confirmed today, another number or user metadata", async () => {
     expect(await supabaseAs((_ask, at) => ({ phone_confirmed_at: daysAgo(at, 2) }))).toBe(5);
     expect(await supabaseAs((_ask, at) => ({ phone_confirmed_at: new Date(at - 60_000).toISOString() }))).toBe(2);
     expect(await supabaseAs((_ask, at) => ({ phone: "33612999999", phone_confirmed_at: daysAgo(at, 2) }))).toBe(2);
@@ -1548,13 +1551,13 @@ describe("known: only the server's own word counts", () => {
       return { method: "POST", path: zitadel.path, headers: { "content-type": "application/json", "zitadel-signature": zitadelSignature(body, at) }, body };
     });
 
-  test("ZITADEL: verifiedPhone is the recipient", async () => {
+  test("ZITADEL: a number is known if verifiedPhone is the recipient", async () => {
     expect(await zitadelAs(({ to }) => to)).toBe(5);
     expect(await zitadelAs(() => "+33612999999")).toBe(2);
     expect(await zitadelAs(() => "")).toBe(2);
   });
 
-  test("Logto, Okta, Authentik and Casdoor have no such word", async () => {
+  test("Logto, Okta, Authentik and Casdoor: a field `known` is ignored", async () => {
     for (const speaker of [logto, okta, authentik])
       expect(
         await passed(speaker, (ask, at) => {
@@ -1566,7 +1569,7 @@ describe("known: only the server's own word counts", () => {
     expect(await passed(casdoor, (ask, at) => ({ ...casdoor.request(ask, at), body: `${casdoor.request(ask, at).body}&known=true` }))).toBe(2);
   });
 
-  test("the generic route: true, and no other value", async () => {
+  test("the generic route: only `known: true` counts, no other value", async () => {
     const as = (known: unknown) => passed(plain, ({ to, code }) => ({ ...plain.request({ to, code }, 0), body: JSON.stringify({ to, code, known }) }));
     expect(await as(true)).toBe(5);
     expect(await as(false)).toBe(2);
@@ -1574,8 +1577,8 @@ describe("known: only the server's own word counts", () => {
   });
 });
 
-describe("small print of the pages", () => {
-  test("Kratos: a repeat after fifty minutes of a code that is valid for an hour sends nothing", async () => {
+describe("details from the docs pages", () => {
+  test("Kratos: a repeat after fifty minutes of a code valid for an hour sends nothing", async () => {
     const served = await serve(kratos);
     const ask = served.ask();
     await served.told(kratos, ask);
@@ -1584,13 +1587,13 @@ describe("small print of the pages", () => {
     expect(served.box.messages).toHaveLength(1);
   });
 
-  test("a user with a number that is none got in: nothing is logged that looks like a whole number", async () => {
+  test("a confirmation with an invalid number logs nothing that looks like a whole number", async () => {
     const served = await serve(kratos);
     await served.send(bearerTo("/hooks/kratos/confirmed", kratosToken, { to: "+336" }));
     for (const { message, fields } of served.log) expect(message + JSON.stringify(fields)).not.toMatch(/\d{9}/);
   });
 
-  test("a token with spaces works, or is an error when it is built", async () => {
+  test("a token with spaces works, or throws when the hook is built", async () => {
     const token = "pass phrase of the hook 0123";
     let hook: ReturnType<typeof plain.hook>;
     try {
@@ -1603,10 +1606,10 @@ describe("small print of the pages", () => {
     expect((await served.send({ ...call, headers: { ...call.headers, authorization: `Bearer ${token}` } })).status).toBe(200);
   });
 
-  test("Cognito's handler with a wrong token throws a sentence, not a fault of its own", async () => {
+  test("a wrong token gets a JSON response, which Cognito's handler can parse", async () => {
     const served = await serve([genericHook({ token: "another-token-of-the-hook-0123", name: "cognito" })]);
     const answer = await served.send({ ...plain.request(served.ask(), 0), path: "/hooks/cognito" });
-    // `throw new Error((await response.json()).message)`.
+    // The handler does `throw new Error((await response.json()).message)`.
     expect(() => JSON.parse(answer.text)).not.toThrow();
   });
 });

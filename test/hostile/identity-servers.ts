@@ -3,33 +3,33 @@ import { Webhook } from "standardwebhooks";
 import { authentikHook, authgearHook, casdoorHook, genericHook, kratosHook, logtoHook, oktaHook, supabaseHook, zitadelHook } from "../../src/hooks/index.js";
 import type { Answer, Call } from "../http/client.js";
 
-/** What an identity server wants to have sent. */
+/** A message that an identity server asks us to send. */
 export interface Ask {
-  /** E.164; a server that drops the `+` does so itself. */
+  /** E.164; a server that drops the `+` does so in `request`. */
   readonly to: string;
   readonly code: string;
-  /** A server that cannot tell leaves it out. */
+  /** Left out by a server that does not know it. */
   readonly purpose?: "sign_in" | "sign_up" | "mfa" | "reset";
-  /** A server that renders the text itself has it in this language. */
+  /** The user's language; a server that renders the text itself uses it. */
   readonly locale?: "en" | "fr";
   readonly ip?: string;
-  /** The server's own name of the event. */
+  /** The server's own id of the event. */
   readonly event?: string;
 }
 
-/** What the server makes of it: for its user, and for its queue. */
+/** How the server reads the response: for its user, and for its queue. */
 export interface Told {
   /** `again`: it stays in the queue; `falls back`: the server sends the code itself, at the operator's cost. */
   readonly result: "sent" | "refused" | "again" | "falls back";
-  /** What its user reads, if it is ours. */
+  /** The text that its user sees, if it is ours. */
   readonly words?: string | undefined;
-  /** What its API answers, if we choose it. */
+  /** The status that its API returns, if our response decides it. */
   readonly status?: number | undefined;
   /** Requests that it made. */
   readonly tries: number;
 }
 
-/** What a server is connected by. Nothing: the connection broke, or no answer came in time. */
+/** A server's connection to us. `undefined`: the connection broke, or no response came in time. */
 export interface Line {
   send(call: Call): Promise<Answer | undefined>;
   /** Waits, on the verifier's clock. */
@@ -43,24 +43,24 @@ export interface Speaker {
   // biome-ignore lint/suspicious/noExplicitAny: options differ by hook, and these are what a test adds to them.
   hook(options?: any): Parameters<typeof import("../../src/hooks/index.js").hooks>[1][number];
   readonly path: string;
-  /** One request, as its code makes it. */
+  /** One request, as the server's code builds it. */
   request(ask: Ask, at: number): Call;
-  /** What its code makes of one answer, if it does not repeat. */
+  /** How its code reads one response, if it does not retry. */
   conclude(answer: Answer | undefined): Omit<Told, "tries">;
-  /** How often it asks at most, and the pause before the next try; no pause: it does not repeat after this answer. */
+  /** The most requests it makes, and the pause before the next; `undefined`: it does not retry after this response. */
   readonly most: number;
   pauseAfter(answer: Answer | undefined): number | undefined;
-  /** Milliseconds after which it no longer waits; where it waits longer than ten seconds or forever: ten seconds. */
+  /** Its timeout in milliseconds; ten seconds if it waits longer. */
   readonly timeOut: number;
   /** `signed`: over the raw bytes. */
   readonly proof: "signed" | "token";
   /** Whether it passes its own text, in the user's language. */
   readonly ownText?: true;
-  /** How it says each purpose that it knows. */
+  /** The purposes that its requests can state. */
   readonly purposes: readonly NonNullable<Ask["purpose"]>[];
-  /** Whether it says the user's language, and leaves the text to us. */
+  /** Whether it passes the user's language and leaves the text to us. */
   readonly locale?: true;
-  /** Its parts, for what tampers with them. */
+  /** Its secrets, for tests that tamper with them or look for leaks. */
   readonly secrets: readonly string[];
 }
 
@@ -73,16 +73,16 @@ const json = (answer: Answer): Record<string, unknown> | undefined => {
     return undefined;
   }
 };
-/** As encoding/json of Go writes it. */
+/** As Go's encoding/json writes it. */
 export const goJson = (value: unknown) =>
   JSON.stringify(value).replace(/[<>&\u2028\u2029]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
-/** As json.dumps of Python writes a flat dict. */
+/** As Python's json.dumps writes a flat dict. */
 const pythonJson = (value: Readonly<Record<string, unknown>>) => {
   const one = (part: unknown) => JSON.stringify(part).replace(/[\u0080-\uffff]/g, (char) => `\\u${char.charCodeAt(0).toString(16).padStart(4, "0")}`);
   const entries = Object.entries(value).filter(([, part]) => part !== undefined);
   return `{${entries.map(([name, part]) => `${one(name)}: ${one(part)}`).join(", ")}}`;
 };
-/** As jsonnet manifests it: keys in order, three spaces. */
+/** As Jsonnet prints it: sorted keys, three spaces. */
 const jsonnet = (value: unknown): string => `${JSON.stringify(inOrder(value), null, 3)}\n`;
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder);
@@ -105,7 +105,7 @@ export const supabaseSecret = `v1,whsec_${Buffer.from("supabase hook secret, 32 
 export const supabaseNext = `v1,whsec_${Buffer.from("the next supabase hook secret...").toString("base64")}`;
 export const supabaseConfirmToken = "supabase-confirm-5f0d2c9e7b1a4638";
 
-/** The headers of one try. Each has an id and a time of its own. */
+/** The headers of one request, each with its own id and time. */
 export function supabaseHeaders(body: string, at: number, secrets: readonly string[] = [supabaseSecret], id: string = randomUUID()) {
   const signatures = secrets.map((secret) => new Webhook(secret.replace("v1,", "")).sign(id, new Date(at), body));
   return {
@@ -218,7 +218,7 @@ export const logto: Speaker = {
   secrets: [logtoToken, logtoSigningKey],
 };
 
-/** As Logto's webhooks are sent: packages/core/src/libraries/hook/utils.ts. */
+/** A webhook as Logto sends it: packages/core/src/libraries/hook/utils.ts. */
 export function logtoWebhook(event: string, phone: string | null, at: number, key = logtoSigningKey): Call {
   const user = { id: "x1v9k2", username: null, primaryEmail: null, primaryPhone: phone, name: null, lastSignInAt: at, createdAt: at - 1000, updatedAt: at };
   const body = JSON.stringify({
@@ -481,7 +481,7 @@ const casdoorBy = (way: keyof typeof casdoorWays, inUrl = false): Speaker => ({
   secrets: [casdoorToken],
 });
 
-// Behind the generic route.
+// Servers on the generic route.
 
 export const genericToken = "generic-0011223344556677";
 
@@ -502,7 +502,7 @@ const generic = (name: string, request: (ask: Ask) => Pick<Call, "headers" | "bo
 
 const bearer = { "content-type": "application/json", authorization: `Bearer ${genericToken}` };
 
-/** The page's form of the generic route. */
+/** The request to the generic route as the docs page shows it. */
 export const plain = generic("the generic route", ({ to, code, purpose, locale, ip, event }) => ({
   headers: bearer,
   body: JSON.stringify({ to, code, type: purpose, locale, ip, id: event }),
@@ -526,7 +526,7 @@ export const keycloak = generic(
     },
     body: `{"id":"${randomUUID()}","to":"${ask.to}","text":"${theirText(ask)}"}`,
   }),
-  // It logs and swallows what fails.
+  // It logs errors and swallows them.
   { conclude: () => ({ result: "sent" }), ownText: true },
 );
 
@@ -562,7 +562,7 @@ export const speakers: readonly Speaker[] = [
 /** One of each hook. */
 export const oneOfEach: readonly Speaker[] = [supabase, logto, kratos, zitadel, okta, authentik, authgear, casdoor, plain];
 
-/** Asks as the server does, its repeats included. */
+/** Sends the request as the server does, retries included. */
 export async function speak(speaker: Speaker, line: Line, ask: Ask): Promise<Told> {
   const one = { event: randomUUID(), ...ask };
   const first = line.now();

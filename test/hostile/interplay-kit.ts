@@ -11,23 +11,23 @@ export const mine = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 export const theirs = "0b7c9a3e-52d1-4f86-a3c4-91e2d7f60812";
 const keyOf = (customer: string): string => `test-key-${customer}`;
 
-// biome-ignore lint/suspicious/noExplicitAny: what a stranger's server answers.
+// biome-ignore lint/suspicious/noExplicitAny: the response of any of the APIs.
 export type Json = any;
 
-/** What came back over one entrance. */
+/** The response of one API. */
 export interface Reply {
   readonly status: number;
   readonly headers: Readonly<Record<string, string>>;
   readonly json: Json;
 }
 
-/** One request of a handler, as an adapter hands it over. */
+/** One request to a handler, as an adapter passes it on. */
 async function over(handler: HttpHandler, method: string, path: string, body: string, headers: Record<string, string>, query = ""): Promise<Reply> {
   const response = await handler.handle({ method, path, query, header: (name) => headers[name], body: async () => ({ kind: "text", text: body }) });
   return { status: response.status, headers: response.headers, json: response.body === "" ? undefined : JSON.parse(response.body) };
 }
 
-/** A process: one verifier, and all its entrances for a customer. */
+/** A process: one verifier, and all its APIs for one customer. */
 export interface House {
   readonly verifier: Verifier;
   readonly customer: string;
@@ -149,7 +149,7 @@ export interface Expected {
   readonly attempt?: number;
 }
 
-/** A second reading of docs/contract.md: one number of one customer, in plain lists. It knows nothing of the code. */
+/** A second implementation of docs/contract.md, independent of the code: one number of one customer, in plain lists. */
 export class NumberModel {
   readonly all: Authentication[] = [];
   private sends: number[] = [];
@@ -158,12 +158,12 @@ export class NumberModel {
 
   constructor(private readonly now: () => number) {}
 
-  /** A message of another server's, which only the caps know. */
+  /** A message with another server's code, which only the caps count. */
   delivered(): void {
     this.sends.push(this.now());
   }
 
-  /** The seconds until the longest of the caps that are full has room. */
+  /** The seconds until the longest full cap has room. */
   blocked(): { readonly retry_after: number } | undefined {
     const now = this.now();
     const waits = caps.flatMap(({ limit, window }) => {
@@ -174,13 +174,13 @@ export class NumberModel {
     return longest === undefined ? undefined : { retry_after: Math.ceil(longest / 1000) };
   }
 
-  /** Guesses are certain within a day, uncertain for 12 hours more. */
+  /** Guesses count for a day, and may count for 12 hours more. */
   locked(): "no" | "yes" | "unsure" {
     const within = (ms: number) => this.guesses.filter((at) => at > this.now() - ms).length;
     return within(day) >= 50 ? "yes" : within(1.5 * day) >= 50 ? "unsure" : "no";
   }
 
-  /** Of rejected creates the first twenty an hour; those near that are not asked about. */
+  /** Only the first twenty rejected creates an hour are stored; the story asks for the first fifteen. */
   isStored(one: Authentication): boolean {
     if (!one.refused) return this.now() < one.expires + day;
     const sooner = this.all.filter((other) => other.refused && other.created > one.created - 60 * minute && this.all.indexOf(other) <= this.all.indexOf(one));
@@ -191,7 +191,7 @@ export class NumberModel {
     return one.end !== undefined || this.now() >= one.expires;
   }
 
-  /** What is left. */
+  /** The retries and checks that remain. */
   standing(one: Authentication): Pick<Expected, "remaining_retry" | "remaining_checks" | "next_retry_at"> {
     const over = this.ended(one) || one.refused || one.nothingSent || one.wrong >= 5;
     const remaining_retry = over ? 0 : 4 - one.used;

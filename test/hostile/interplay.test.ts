@@ -28,7 +28,7 @@ const of = { customer_uuid: mine, phone_number: number };
 const day = 86_400_000;
 const iso = (at: number) => new Date(at).toISOString();
 
-/** One verifier on a store and clock of its own. */
+/** One verifier with its own store and clock. */
 function alone(options: HouseOptions = {}): House {
   const clock = fixedClock(noon);
   const one = house(memoryStore({ name: randomUUID(), now: clock.now }), { clock, ...options });
@@ -36,7 +36,7 @@ function alone(options: HouseOptions = {}): House {
   return one;
 }
 
-/** A minute at a time. */
+/** Flushes callbacks for `minutes`, advancing the clock a minute at a time. */
 async function flushed({ verifier, clock }: House, minutes: number): Promise<void> {
   for (let i = 0; i < minutes; i++) {
     await verifier.flush();
@@ -63,7 +63,7 @@ const none = {
   phone_number: undefined,
 };
 
-/** Where a random story over all entrances differs from the model. */
+/** Runs a random story over all APIs; returns where it differs from the model. */
 async function story(seed: number, steps: number): Promise<string[]> {
   const dice = chance(seed * 7_919);
   const clock = fixedClock(noon);
@@ -94,7 +94,7 @@ async function story(seed: number, steps: number): Promise<string[]> {
       if (wanted !== got) differ(`${what}: ${got} instead of ${wanted}`);
     };
     const say = (what: string, e: { readonly status: string }) => told.push(`${iso(clock.now())} ${name} ${what} [${outcome}] ${e.status}`);
-    /** What came back, with the fields that this entrance has. */
+    /** Compares a response with the model, in the fields that this API has. */
     const compare = (what: string, e: Expected, got: Json) => {
       say(what, e);
       same(`${what}: status`, e.status, got.status);
@@ -214,7 +214,7 @@ async function story(seed: number, steps: number): Promise<string[]> {
       const scope = dice.one(["default", "pay"]);
       const latest = model.latest(scope);
       const got = await verifications.get(whose, { scope });
-      // One that is rejected leaves the latest that was sent.
+      // A rejected start does not replace the latest verification that was sent.
       same("get", latest?.id, got?.authentication_uuid);
       if (got && latest) {
         const status = latest.end ?? (clock.now() >= latest.expires || latest.nothingSent ? "expired" : latest.wrong >= 5 ? "used_up" : "open");
@@ -276,15 +276,15 @@ async function story(seed: number, steps: number): Promise<string[]> {
 const twilioCheck = (status: string) =>
   ({ valid: "200 approved", invalid: "200 pending", without_attempt: "200 pending", rate_limited: "429 60202" })[status] ?? "404 20404";
 
-describe("one number through all entrances, against a model", () => {
-  it("/v1, direct calls, by number, Twilio Verify, Prelude v2 and deliver agree on statuses, what is left, caps and guesses (docs/contract.md#life-of-an-authentication)", async () => {
+describe("one number through all APIs, compared with a model", () => {
+  it("/v1, direct calls, by number, Twilio Verify, Prelude v2 and deliver agree on statuses, remaining tries, caps and guesses (docs/contract.md#life-of-an-authentication)", async () => {
     const found: string[] = [];
     for (let seed = 1; seed <= 25; seed++) found.push(...(await story(seed, 160)));
     expect(found).toEqual([]);
   });
 });
 
-/** Random requests through all entrances, with what went out and what was told of it. */
+/** Random requests through all APIs, with the messages sent and the reports about them. */
 async function traffic(seed: number, steps: number) {
   const dice = chance(seed * 31_337);
   const clock = fixedClock(noon);
@@ -343,8 +343,8 @@ async function traffic(seed: number, steps: number) {
   return { one, out, hooked, outcomes, proven: proven.filter((to) => !to.startsWith("+447700")) };
 }
 
-describe("what is told of requests through all entrances", () => {
-  it("statistics, metrics, events and history agree with what went out (docs/watching.md#statistics)", async () => {
+describe("reports about requests through all APIs", () => {
+  it("statistics, metrics, events and history agree with the messages sent (docs/watching.md#statistics)", async () => {
     for (let seed = 1; seed <= 12; seed++) {
       const { one, out, outcomes, proven } = await traffic(seed, 150);
       const { verifier, clock, events } = one;
@@ -391,7 +391,7 @@ describe("what is told of requests through all entrances", () => {
     }
   });
 
-  it("each event is posted once to a receiver that takes it, whatever is rejected in the meantime (docs/contract.md#callback-answers)", async () => {
+  it("each callback is posted once to a receiver that accepts it, whatever requests are rejected in the meantime (docs/contract.md#callback-answers)", async () => {
     const again: string[] = [];
     for (let seed = 1; seed <= 8; seed++) {
       const { one, hooked } = await traffic(seed, 150);
@@ -403,7 +403,7 @@ describe("what is told of requests through all entrances", () => {
   });
 });
 
-describe("a start that is rejected after a verification with callbacks has ended", () => {
+describe("a rejected start after a verification with callbacks has ended", () => {
   const range = { spam: { ...noSpamRules, range: { mode: "enforce" as const } } };
   const blockers: readonly { readonly by: string; readonly options: HouseOptions; readonly fill: readonly string[] }[] = [
     { by: "the cap of the number", options: {}, fill: Array.from({ length: 4 }, () => number) },
@@ -423,7 +423,7 @@ describe("a start that is rejected after a verification with callbacks has ended
     });
   }
 
-  it("so with deliveries (docs/contract.md#callback-answers)", async () => {
+  it("a rejected deliver after a delivery has ended: the event is posted once (docs/contract.md#callback-answers)", async () => {
     const one = alone();
     await one.verifier.deliver({ ...of, callback_url: callbackUrl, code: "482913", expires_in: 30 });
     one.clock.advance(31_000);
@@ -433,7 +433,7 @@ describe("a start that is rejected after a verification with callbacks has ended
     expect(one.hook.posted).toHaveLength(1);
   });
 
-  it("410 ends it (docs/contract.md#callback-answers)", async () => {
+  it("a 410 ends the attempts (docs/contract.md#callback-answers)", async () => {
     const one = alone();
     one.hook.answer = async () => ({ status: 410 });
     await one.verifier.verifications.start({ ...of, callback_url: callbackUrl });
@@ -444,7 +444,7 @@ describe("a start that is rejected after a verification with callbacks has ended
     expect(one.hook.posted).toHaveLength(1);
   });
 
-  it("a receiver that fails is asked ten times in three days, then the event is listed as given up (docs/contract.md#callback-ladder)", async () => {
+  it("a failing receiver gets ten attempts, then the event is listed as given up (docs/contract.md#callback-ladder)", async () => {
     const one = alone();
     one.hook.answer = async () => ({ status: 500 });
     await one.verifier.verifications.start({ ...of, callback_url: callbackUrl });
@@ -465,8 +465,8 @@ it("a verification of a wire is in the wire's scope only (docs/contract.md#slot)
   expect(await Promise.all(["twilio-verify", "prelude-v2", "default"].map(at))).toEqual([...ids, undefined]);
 });
 
-describe("limits that meet", () => {
-  it("retry_after is when there is room in every cap that is full, over each entrance (docs/contract.md#facts)", async () => {
+describe("limits that apply together", () => {
+  it("retry_after is the time until every full cap has room, in each API (docs/contract.md#facts)", async () => {
     const one = alone();
     const { verifier, clock } = one;
     for (let i = 0; i < 10; i++) {
@@ -485,7 +485,7 @@ describe("limits that meet", () => {
     expect(told).toEqual({ create: room, v1: room, start: room, deliver: room, twilio: room });
   });
 
-  it("so with spend ceilings of the hour and the day (docs/contract.md#facts)", async () => {
+  it("retry_after covers spend ceilings of both the hour and the day (docs/contract.md#facts)", async () => {
     const spend = [
       { amount: 2, per: "hour" as const },
       { amount: 4, per: "day" as const },
@@ -503,7 +503,7 @@ describe("limits that meet", () => {
     expect((await create(5)).status).toBe("pending");
   });
 
-  /** Fifty wrong codes of the number, and a day later, when messages go out again but guesses are still counted, one more verification. */
+  /** Fifty wrong codes, and another verification a day later, when messages are sent again but guesses still count. */
   async function guessed() {
     const one = alone();
     for (let i = 0; i < 10; i++) {
@@ -517,14 +517,14 @@ describe("limits that meet", () => {
     return { ...one, id: { customer_uuid: mine, authentication_uuid }, code: one.out.messages.at(-1)?.code as string };
   }
 
-  it("a check that is rate_limited because the number's guesses are used up says that none is left (docs/install.md#the-calls)", async () => {
+  it("a check that is rate_limited because the number's guesses are used up returns remaining_checks 0 (docs/install.md#the-calls)", async () => {
     const { verifier, v1, id, code } = await guessed();
     expect(await verifier.check({ ...id, check_code: code })).toMatchObject({ status: "rate_limited", remaining_checks: 0 });
     const reply = await v1("check", { authentication_uuid: id.authentication_uuid, check_code: code });
     expect([reply.json.status, reply.headers["x-phoneproof-remaining-checks"]]).toEqual(["rate_limited", "0"]);
   });
 
-  it("explain tells the operator why a right code is rate_limited (docs/contract.md#explain)", async () => {
+  it("explain shows the operator why a right code is rate_limited (docs/contract.md#explain)", async () => {
     const { verifier, clock, id, code } = await guessed();
     expect((await verifier.check({ ...id, check_code: code })).status).toBe("rate_limited");
     const shown = { wrong_codes: 0, left: { checks: 0 }, decisions: [{ rule: "guesses", mode: "enforce", value: 50, threshold: 50 }] };
@@ -543,7 +543,7 @@ describe("limits that meet", () => {
     expect((await verifier.check({ ...id, check_code: code })).status).toBe("valid");
   });
 
-  it("an erasure counts no message again that no cap counts any more (docs/contract.md#erase)", async () => {
+  it("an erasure does not count messages again that no cap counts any longer (docs/contract.md#erase)", async () => {
     const one = alone();
     for (let i = 0; i < 5; i++) await one.verifier.createAuthentication(of);
     one.clock.advance(day + 60_000);
@@ -552,8 +552,8 @@ describe("limits that meet", () => {
   });
 });
 
-describe("options that change over a restart", () => {
-  it("more checks than before: no check of a verification that was used up is expired_auth before its end (docs/contract.md#check-order)", async () => {
+describe("options that change with a restart", () => {
+  it("if the policy allows more checks than before, a verification with used-up checks stays rate_limited (docs/contract.md#check-order)", async () => {
     const clock = fixedClock(noon);
     const store = memoryStore({ name: randomUUID(), now: clock.now });
     const before = house(store, { clock, policy: { checks: 2 } });
@@ -574,7 +574,7 @@ describe("options that change over a restart", () => {
     expect(await verifier.retry(id)).toMatchObject({ ...usedUp, remaining_retry: 0 });
   });
 
-  it("so by number: only a start that begins another one brings a code (docs/contract.md#checks)", async () => {
+  it("a used-up verification by number stays used up too, until a start begins a new one (docs/contract.md#checks)", async () => {
     const clock = fixedClock(noon);
     const store = memoryStore({ name: randomUUID(), now: clock.now });
     const before = house(store, { clock, policy: { checks: 2 } });
@@ -619,7 +619,7 @@ describe("credit and trust", () => {
   };
   const isOut = (status: string) => /pending|sent|success/.test(status);
 
-  it.each(Object.keys(send))("of a user who got in by %s: two messages more, and trust, at every entrance (docs/contract.md#balance)", async (by) => {
+  it.each(Object.keys(send))("a user verified by %s earns two more messages, and trust, in every API (docs/contract.md#balance)", async (by) => {
     const names = Object.keys(send);
     const one = alone({ policy: { spam: { ...noSpamRules, range: { mode: "enforce" } } } });
     await send[by]?.(one, at(0));

@@ -21,31 +21,31 @@ import { PlainStore } from "../store/plain-store.js";
 import { type LogLine, logger, secret, start } from "../support/verifier.js";
 
 /**
- * What becomes of one call of a store:
- * - `done`: as it should be;
- * - `refused`: rejects, and nothing was done;
+ * What happens to one call of a store:
+ * - `done`: it works;
+ * - `refused`: it rejects, and nothing was done;
  * - `lost`: it is done, and then rejects;
- * - `silent`: never done, never answered;
- * - `deaf`: it is done, and never answered;
- * - `held`: done, and answered, once it is let go: what a server that was stopped does with what reached it meanwhile;
- * - `late`: done at once, answered once it is let go.
+ * - `silent`: it is not done, and never settles;
+ * - `deaf`: it is done, and never settles;
+ * - `held`: it is done, and settles, once released: like calls that reach a server while it is paused;
+ * - `late`: it is done at once, and settles once released.
  */
 export type Fate = "done" | "refused" | "lost" | "silent" | "deaf" | "held" | "late";
 
-/** The fates under which the caller does not learn what became of its call. */
+/** The fates under which the caller does not learn the outcome of its call. */
 export const fates = ["refused", "lost", "silent", "deaf", "held", "late"] as const;
 
 type Method = Exclude<keyof Store, "close">;
 const methods = ["find", "commit", "members", "tally", "lease", "get", "put", "delete"] as const satisfies readonly Method[];
 
-/** A store in front of another, on which a test lets calls hang, fail, or land late. */
+/** A wrapper of a store that lets a test make calls hang, fail or land late. */
 export interface RiggedStore extends Store {
   /** Decides the fate of each call; `done` unless set. */
   fate: (method: Method, args: readonly unknown[]) => Fate;
   /** Every call, with its arguments. */
   readonly calls: { readonly method: Method; readonly args: readonly unknown[] }[];
   count(method?: Method): number;
-  /** Lets go of what is held, in the order in which it came. */
+  /** Releases the held calls, in the order of their arrival. */
   release(): Promise<void>;
 }
 
@@ -91,7 +91,7 @@ export function rigged(store: Store): RiggedStore {
   return self;
 }
 
-/** A right store that forgets a record at its end, as stores do. */
+/** A correct store that deletes records at their end, as real stores do. */
 export class ForgetfulStore extends PlainStore {
   constructor(private readonly now: () => number) {
     super();
@@ -112,12 +112,12 @@ export class ForgetfulStore extends PlainStore {
   }
 }
 
-/** Lets all that is ready run: microtasks, and what waits for the next turn. */
+/** Runs everything that is ready: microtasks, and callbacks of the next turns. */
 export async function turns(count = 12): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((done) => setImmediate(done));
 }
 
-/** Waits for `call` and moves the clock on meanwhile. */
+/** Waits for `call` while advancing the clock. */
 export async function drive<T>(clock: FixedClock, call: Promise<T>, step = 100, most = 120_000): Promise<T> {
   let settled = false;
   const end = () => {
@@ -132,7 +132,7 @@ export async function drive<T>(clock: FixedClock, call: Promise<T>, step = 100, 
   }
 }
 
-/** Lets `ms` milliseconds pass, in steps, so that what is waiting can go on in between. */
+/** Advances the clock by `ms` milliseconds in steps, so that waiting work can continue in between. */
 export async function pass(clock: FixedClock, ms: number, step = 500): Promise<void> {
   for (let passed = 0; passed < ms; passed += step) {
     clock.advance(Math.min(step, ms - passed));
@@ -140,7 +140,7 @@ export async function pass(clock: FixedClock, ms: number, step = 500): Promise<v
   }
 }
 
-/** How a call ended: its status, or the code of its fault. */
+/** How a call ended: its status, or the code of its error. */
 export async function ending(call: Promise<{ readonly status: string }>): Promise<string> {
   try {
     return (await call).status;
@@ -149,7 +149,7 @@ export async function ending(call: Promise<{ readonly status: string }>): Promis
   }
 }
 
-/** How often each ending came. */
+/** How often each ending occurred. */
 export function tallied(endings: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const one of endings) counts[one] = (counts[one] ?? 0) + 1;
@@ -163,7 +163,7 @@ export interface Sender extends SmsSender {
   codeOf(id: string, attempt?: number): string;
 }
 
-/** @param price What each message costs. Absent: not known. */
+/** @param price What each message costs. Absent: unknown. */
 export function sender(price?: number): Sender {
   const messages: CodeMessage[] = [];
   return {
@@ -178,7 +178,7 @@ export function sender(price?: number): Sender {
   };
 }
 
-/** A receiver of callbacks inside the process. */
+/** An in-process receiver of callbacks. */
 export interface Hook {
   readonly posted: (CallbackRequest & { readonly event: DeliveryStatusEvent; readonly id: string })[];
   answer: (request: CallbackRequest) => Promise<CallbackResponse>;
@@ -200,12 +200,12 @@ export function hook(): Hook {
   };
 }
 
-/** Valid mobile numbers, as many as a test needs, all over the plan. */
+/** Valid mobile numbers, as many as a test needs, spread over the numbering plan. */
 export const numberAt = (index: number): string => `+336${String(20_000_000 + ((index * 7_654_321) % 9_000_000))}`;
 
 export const callbackUrl = "https://receiver.example/hook";
 
-/** A verifier as a customer's server has it, for one customer. Several may share store, clock and customer. */
+/** A verifier for one customer. Several may share a store, a clock and a customer. */
 export interface Service {
   readonly verifier: Verifier;
   readonly customer: string;
@@ -233,13 +233,13 @@ export function service(options: Partial<VerifierOptions> & { readonly customer?
     customers: [{ customer_uuid: customer, keys: [keyOf(customer)] }],
     clockSkew: 0,
     logger: log,
-    // Told the store beside the requests, which would be in the way of tests that count its calls.
+    // Statistics are stored in parallel with requests, which would disturb tests that count the store's calls.
     statistics: false,
     ...rest,
     policy: { spam: noSpamRules, ...rest.policy },
     sender: out,
     callbacks: { worker: false, sender: hooked, ...rest.callbacks },
-    // `undefined`: the system's.
+    // `undefined`: the system's clock.
     ...("clock" in rest && rest.clock === undefined ? {} : { clock }),
   });
   return {
@@ -265,7 +265,7 @@ export const keyOf = (customer: string): string => `pp_${customer}`;
 
 export { noSpamRules };
 
-/** Limits that are never met, but those that a test sets. */
+/** No limits except the defaults per number; tests set their own. */
 export const wide = {
   perNumber: [
     { limit: 5, window: 600 },
@@ -278,7 +278,7 @@ export const wide = {
   perCustomer: [],
 };
 
-/** A customer, and what makes changes of it. */
+/** A customer, and builders of its sums and records. */
 export function changes(customer: string = randomUUID()) {
   const now = Date.now();
   const ends = { now, keepUntil: now + 3_600_000 };
@@ -290,7 +290,7 @@ export function changes(customer: string = randomUUID()) {
   };
 }
 
-/** Polls, in real time, until `ready` holds; answers how long that took in milliseconds. */
+/** Polls, in real time, until `ready` holds; returns how many milliseconds that took. */
 export async function eventually(what: string, ready: () => boolean | Promise<boolean>, most = 60_000): Promise<number> {
   const started = performance.now();
   while (!(await ready())) {
@@ -300,22 +300,22 @@ export async function eventually(what: string, ready: () => boolean | Promise<bo
   return performance.now() - started;
 }
 
-/** Accepts and never answers. */
+/** Accepts the request and never responds. */
 export const neverAnswers = (_request: unknown, _response: ServerResponse): void => {};
 
-/** Answers after `ms` milliseconds. */
+/** Responds after `ms` milliseconds. */
 export const answersAfter =
   (ms: number, status = 204) =>
   (_request: unknown, response: ServerResponse): void =>
     void setTimeout(() => response.writeHead(status).end(), ms);
 
-/** Receipts of a carrier that signs nothing: the per-message URL vouches for it, and the body is the status. */
+/** Receipts of a carrier that signs nothing: the per-message URL authenticates them, and the body is the status. */
 export const receipts: NonNullable<VerifierOptions["receipts"]> = {
   baseUrl: "https://otp.example",
   sources: [{ provider: "mine", read: async ({ body }) => ({ receipts: [{ status: Buffer.from(body).toString() as "delivered" }], vouched: false }) }],
 };
 
-/** Posts a receipt as the carrier does, which took `message`; answers the HTTP status. */
+/** Posts a receipt as the carrier of `message` does; returns the HTTP status. */
 export async function postReceipt(verifier: Verifier, message: CodeMessage, status: DeliveryStatusEvent["data"]["status"]): Promise<number> {
   const { pathname, search } = new URL((message.receipt_url ?? "").replace("{provider}", "mine"));
   const answer = await verifier.receipts.handle({

@@ -16,8 +16,8 @@ const root = join(import.meta.dirname, "../..");
 const text = (path: string) => readFileSync(join(root, path), "utf8");
 const memory = ["./verifier.js", "--data", "memory"];
 
-describe("a server that is stopped", () => {
-  it("ends although a client keeps its connection busy (docs/operations.md#deploy, server.ts)", async () => {
+describe("stopping a server", () => {
+  it("ends even if a client keeps its connection busy (docs/operations.md#deploy, server.ts)", async () => {
     const files = {
       "required.ts": shown("install.md", "required.ts"),
       "service.ts": shown("install.md", "service.ts"),
@@ -30,7 +30,7 @@ describe("a server that is stopped", () => {
     onTestFinished(() => void socket.destroy());
     socket.write(`POST /v1/authentication HTTP/1.1\r\nhost: a\r\nx-api-key: ${appKey}\r\nexpect: 100-continue\r\ncontent-length: ${body.length}\r\n\r\n`);
     let got = "";
-    // As a pool of connections does: the next request follows the response.
+    // As a connection pool does: the next request follows the response.
     socket.setEncoding("utf8").on("data", (part: string) => {
       got += part;
       if (part.includes("HTTP/1.1 200") && !/connection: close/i.test(got)) setTimeout(() => socket.write("GET /healthz HTTP/1.1\r\nhost: a\r\n\r\n"), 100);
@@ -51,7 +51,7 @@ describe("a server that is stopped", () => {
   it("ends within --grace even if no one reads its log (docs/serve.md#how-it-stops)", async () => {
     const server = await serve([...memory, "--grace", "2"], { cwd: place({ "verifier.js": ordinary }) });
     server.process.stdout?.pause();
-    // More lines than the pipe and its reader hold.
+    // More lines than the pipe and its reader can buffer.
     for (let left = 2_500; left > 0; left -= 50)
       expect(await Promise.all(Array.from({ length: 50 }, () => healthOf(server)))).toEqual(Array.from({ length: 50 }, () => 200));
     server.kill();
@@ -72,7 +72,7 @@ describe("a server that is stopped", () => {
 });
 
 describe("a verifier", () => {
-  it("may be closed before its first call, twice, at once and during a create, and keeps no process alive (docs/api.md#run-it)", async () => {
+  it("can be closed before its first call, twice, concurrently and during a create, and keeps no process alive (docs/api.md#run-it)", async () => {
     const cwd = place({
       "life.js": `
         import { lazyVerifier } from "phoneproof";
@@ -114,7 +114,7 @@ describe("a verifier", () => {
 });
 
 describe("the log of an outage", () => {
-  it("has one line a minute about a webhook receiver that is down, however many callbacks wait (docs/watching.md#events)", async () => {
+  it("has a single line about a webhook receiver that is down, however many callbacks are waiting (docs/watching.md#events)", async () => {
     const origin = `http://127.0.0.1:${await freePort()}`;
     const { verifier, log, create } = setUp({ callbacks: { worker: false, allowOrigins: [origin] } });
     for (let index = 0; index < 30; index++) await create({ phone_number: numberOf(index), callback_url: `${origin}/${index}` });
@@ -123,7 +123,7 @@ describe("the log of an outage", () => {
     await verifier.close();
   });
 
-  it("has one line a minute about the options of a lazy verifier, however many requests come (docs/watching.md#events, docs/contract.md#outages)", async () => {
+  it("has a single line about invalid options of a lazy verifier, however many requests arrive (docs/watching.md#events, docs/contract.md#outages)", async () => {
     const told = vi.spyOn(console, "error").mockImplementation(() => {});
     onTestFinished(() => told.mockRestore());
     const verifier = lazyVerifier(() => {
@@ -139,7 +139,7 @@ describe("the log of an outage", () => {
 });
 
 describe("the log of serve", () => {
-  it("has 499 for a client that hangs up in the middle of its body (docs/serve.md#what-it-logs)", async () => {
+  it("shows 499 for a client that disconnects in the middle of its body (docs/serve.md#what-it-logs)", async () => {
     const server = await serve(memory, { cwd: place({ "verifier.js": ordinary }) });
     const head = `POST /v1/authentication HTTP/1.1\r\nhost: x\r\nx-api-key: ${apiKey}\r\ncontent-length: 100\r\n`;
     // The response to "Expect" shows that the request is being read.
@@ -153,7 +153,7 @@ describe("the log of serve", () => {
 });
 
 describe("serve", () => {
-  it("that has no file descriptor left serves the connections it has, and new ones when there is room (docs/serve.md#limits)", async () => {
+  it("without free file descriptors serves its open connections, and new ones once there is room (docs/serve.md#limits)", async () => {
     const server = await serve(memory, { cwd: place({ "verifier.js": ordinary }) });
     execFileSync("prlimit", ["--pid", String(server.process.pid), "--nofile=80:80"]);
     const kept = new Agent({ keepAlive: true, maxSockets: 1 });

@@ -29,7 +29,7 @@ const inPath = ({ path }: Asked) => decodeURIComponent(path.split("?")[0]?.split
 
 interface Kind {
   readonly make: (baseUrl: string, price?: number) => LookupProvider;
-  /** What the vendor says about a number of Orange in France, in the form of its documentation. */
+  /** The vendor's response about an Orange number in France, as in its documentation. */
   readonly sound: (asked: Asked, number?: string) => unknown;
 }
 
@@ -87,7 +87,7 @@ async function serve(answer: Answer): Promise<Vendor> {
   return server;
 }
 
-/** A provider inside the process that counts how often it was asked. */
+/** An in-process provider that counts its lookups. */
 function own(answer: () => unknown, price = 0) {
   const provider = {
     price,
@@ -104,7 +104,7 @@ const planOnly = { country_code: "FR", line_type: "Mobile", phone_number: number
 const ofOrange = { carrier: "Orange", mcc: "208", mnc: "01" };
 
 describe.each(Object.entries(kinds))("%s", (_name, { make, sound }) => {
-  it("returns the plan's result in time whatever the provider does, and logs no key and no number (docs/lookup.md#providers)", async () => {
+  it("returns the numbering plan's result in time however the provider fails, and logs no key and no number (docs/lookup.md#providers)", async () => {
     const server = await serve((asked, response) => json(response, sound(asked)));
     const provider = make(server.origin);
     const well = watched({ lookup: provider });
@@ -120,7 +120,7 @@ describe.each(Object.entries(kinds))("%s", (_name, { make, sound }) => {
     expect(server.asked.every(({ path }) => !path.includes("elsewhere"))).toBe(true);
   });
 
-  it("believes nothing about another number (docs/lookup.md#providers)", async () => {
+  it("ignores a response about another number (docs/lookup.md#providers)", async () => {
     for (const other of ["+33612345679", "+336123456780", "+3361234567", "612345678", "", "null"]) {
       const server = await serve((asked, response) => json(response, sound(asked, other)));
       expect(await watched({ lookup: make(server.origin) }).verifier.lookup({ phone_number: number }), other).toEqual(planOnly);
@@ -131,7 +131,7 @@ describe.each(Object.entries(kinds))("%s", (_name, { make, sound }) => {
 describe("a lookup that costs nothing", () => {
   const { make, sound } = kinds.twilio as Kind;
 
-  it("gives the count of a lookup back that got no connection, or a status outside 200 to 299 (docs/lookup.md#price)", async () => {
+  it("gives back the count of a lookup that got a status outside 200 to 299 (docs/lookup.md#price)", async () => {
     const server = await serve((_asked, response) => void response.writeHead(503).end());
     const { verifier } = watched({ lookup: make(server.origin), policy: { spam: noSpamRules, limits: { lookups: [{ limit: 2, window: 3600 }] } } });
     for (let index = 0; index < 6; index++) await verifier.lookup({ phone_number: numberAt(index) });
@@ -140,7 +140,7 @@ describe("a lookup that costs nothing", () => {
     expect(await verifier.lookup({ phone_number: number })).toMatchObject(ofOrange);
   });
 
-  it("gives the price of such a lookup back (docs/lookup.md#price)", async () => {
+  it("gives back the price of such a lookup (docs/lookup.md#price)", async () => {
     const server = await serve((_asked, response) => void response.writeHead(503).end());
     const store = memoryStore({ name: randomUUID() });
     const sender = router({ store, routes: [{ name: "only", price: 0.01, sender: { send: async () => ({ outcome: "accepted" }) } }] });
@@ -154,7 +154,7 @@ describe("a lookup that costs nothing", () => {
 });
 
 describe("lookups that use up the spend ceiling", () => {
-  it("raise the alarm at 80 %, as messages do (docs/fraud.md#how-the-rules-work, docs/routing.md#spend-ceiling)", async () => {
+  it("raise the spend alarm, as messages do (docs/fraud.md#how-the-rules-work, docs/routing.md#spend-ceiling)", async () => {
     const spent = async (what: "lookups" | "messages") => {
       const clock = fixedClock(Date.UTC(2026, 2, 1));
       const store = memoryStore({ name: randomUUID(), now: () => clock.now() });
@@ -177,7 +177,7 @@ describe("lookups that use up the spend ceiling", () => {
 });
 
 describe("a chain", () => {
-  it("takes a fact that is not valid for none, so a later provider adds it (docs/lookup.md#providers)", async () => {
+  it("ignores an invalid fact, so that a later provider can supply it (docs/lookup.md#providers)", async () => {
     const facts = { carrier: "SFR", mcc: "208", mnc: "10", number_ported: true };
     const empty = [
       { carrier: null, mcc: null, mnc: null, number_ported: null, line_type: null },
@@ -195,7 +195,7 @@ describe("a chain", () => {
     expect(results).toEqual(empty.map(() => ({ ...planOnly, ...facts })));
   });
 
-  it("asks the next provider when one hangs, and mixes no carrier with another's network (docs/lookup.md#providers)", async () => {
+  it("asks the next provider when one hangs, and never combines one's carrier with another's network (docs/lookup.md#providers)", async () => {
     const hung = await serve(() => {});
     const well = await serve((asked, response) => json(response, kinds.telnyx?.sound(asked)));
     const chain = lookupChain([twilioLookup({ accountSid, authToken, baseUrl: hung.origin }), telnyxLookup({ apiKey: "KEY", baseUrl: well.origin })]);
@@ -206,7 +206,7 @@ describe("a chain", () => {
 });
 
 describe("a lookup", () => {
-  it("is cached for a day, without an answer too, and a failure for ten minutes, in every process (docs/contract.md#lookup-cache)", async () => {
+  it("is cached for a day, even without a result, and a failure for ten minutes, in every process (docs/contract.md#lookup-cache)", async () => {
     const clock = fixedClock(Date.UTC(2026, 2, 1));
     const store = memoryStore({ name: randomUUID(), now: () => clock.now() });
     let answer: () => unknown = () => ofOrange;
@@ -235,7 +235,7 @@ describe("a lookup", () => {
     expect(all[1]?.carrier).toBe("Orange");
   });
 
-  it("never makes a line sendable that the plan excludes, and asks about no line that is not sent to (docs/lookup.md#before-a-send)", async () => {
+  it("never allows a line that the numbering plan excludes, and is skipped for numbers that get no message (docs/lookup.md#before-a-send)", async () => {
     const provider = own(() => ({ line_type: "Mobile" }));
     const test = { number: "+33699999999", code: "123456" };
     const { verifier, messages } = watched({
@@ -256,7 +256,7 @@ describe("a lookup", () => {
     expect([provider.asked, messages.length]).toEqual([0, 0]);
   });
 
-  it("of another customer is not shared, and a request that is rejected asks no provider (docs/lookup.md#cache)", async () => {
+  it("is not shared between customers, and a rejected request asks no provider (docs/lookup.md#cache)", async () => {
     const customers = ["a", "b"].map((letter) => ({ customer_uuid: randomUUID(), keys: [letter.repeat(40)] }));
     const provider = own(() => ({ carrier: `carrier ${provider.asked}` }));
     const { verifier } = watched({ customers, lookup: provider });
@@ -286,7 +286,7 @@ describe("a lookup", () => {
     expect(await get("%2B330612345678/", key, one.customer_uuid)).toBe("200 carrier 1");
   });
 
-  it("above its ceiling is logged once a minute, with the lines left out (docs/watching.md#events)", async () => {
+  it("is logged once above its ceiling, however many requests reach it (docs/watching.md#events)", async () => {
     const { verifier, lines } = watched({
       lookup: own(() => ({})),
       lookupBeforeSend: true,

@@ -8,7 +8,7 @@ import { drive, ending, type Fate, fates, pass, rigged, type Sender, sender, ser
 
 type Store = PlainStore | ReturnType<typeof rigged>;
 
-/** Processes of one customer with a ceiling, over one store, clock and carrier. */
+/** Processes of one customer with a ceiling, which share a store, a clock and a carrier. */
 function under(amount: number, options: { readonly store?: Store; readonly count?: number; readonly sender?: Sender; readonly per?: "hour" | "day" } = {}) {
   const { store = new BoundedStore(), count = 2, per = "day" } = options;
   const clock = fixedClock(start);
@@ -43,7 +43,7 @@ function chance(seed: number): () => number {
   };
 }
 
-/** Tries to spend, in steps of `step`, until it is refused twice in a row; answers how much went. */
+/** Spends in steps of `step` until a create is rejected; returns how much was spent. */
 async function spendTheRest(group: ReturnType<typeof under>, step: number, from = 50_000): Promise<number> {
   const carrier = group.sender as ReturnType<typeof priced>;
   carrier.price = step;
@@ -59,7 +59,7 @@ async function spendTheRest(group: ReturnType<typeof under>, step: number, from 
   }
 }
 
-/** What carriers do, and what that costs where the plan said 1. */
+/** What carriers do, and what it costs if the planned price is 1. */
 const outcomes: readonly [(message: CodeMessage) => Promise<SendOutcome>, number][] = [
   [async () => ({ outcome: "accepted" }), 1],
   [async () => ({ outcome: "accepted", price: 0.25 }), 0.25],
@@ -79,11 +79,11 @@ const outcomes: readonly [(message: CodeMessage) => Promise<SendOutcome>, number
   [() => new Promise(() => {}), 1],
 ];
 
-describe("a spend ceiling, raced", () => {
+describe("a spend ceiling under concurrency", () => {
   it.each([
     ["one step", () => new BoundedStore()],
     ["two steps", () => new TwoStepStore()],
-  ])("over 4 processes: what is counted in the end is what was paid, to the quarter (a store of %s)", async (_, open) => {
+  ])("4 processes count exactly what was paid, to the quarter (a store of %s)", async (_, open) => {
     for (const seed of [1, 2, 3]) {
       const group = under(100, { store: open(), count: 4 });
       const draw = chance(seed);
@@ -105,7 +105,7 @@ describe("a spend ceiling, raced", () => {
     }
   });
 
-  it("with retries, of which each is rejected, thrown, dear or cheap: paid is what is counted", async () => {
+  it("counts exactly what was paid for retries that are rejected, thrown, expensive or cheap", async () => {
     const group = under(60, { count: 2 });
     const draw = chance(7);
     let paid = 0;
@@ -117,7 +117,7 @@ describe("a spend ceiling, raced", () => {
     const created = await drive(group.clock, Promise.all(Array.from({ length: 30 }, (_, i) => group.at(i).create(i))));
     for (let round = 0; round < 3; round++) {
       await pass(group.clock, 130_000, 5_000);
-      // Both processes ask for the same retry.
+      // Both processes request the same retry.
       await drive(group.clock, Promise.all(created.flatMap(({ authentication_uuid: id }) => [ending(group.at(0).retry(id)), ending(group.at(1).retry(id))])));
     }
     await pass(group.clock, 20_000);
@@ -125,7 +125,7 @@ describe("a spend ceiling, raced", () => {
     expect(await spendTheRest(group, 0.25)).toBe(60 - paid);
   });
 
-  it("never lets a junk price of the plan's send for nothing", async () => {
+  it("rejects a message with an invalid planned price, and counts nothing", async () => {
     for (const price of [Number.NaN, -1, Number.POSITIVE_INFINITY, "1", null, undefined, {}, 1e18]) {
       const group = under(10);
       (group.sender as ReturnType<typeof priced>).price = price;
@@ -135,7 +135,7 @@ describe("a spend ceiling, raced", () => {
     }
   });
 
-  it("never gives back more than was claimed for a junk price of the outcome's", async () => {
+  it("never gives back more than was claimed for an invalid price in the outcome", async () => {
     for (const price of [Number.NaN, -5, Number.NEGATIVE_INFINITY, Number.POSITIVE_INFINITY, "0", null, {}, 50]) {
       const group = under(10);
       group.sender.answer = async () => ({ outcome: "accepted", price: price as number });
@@ -144,7 +144,7 @@ describe("a spend ceiling, raced", () => {
     }
   });
 
-  it("is not charged for what is refused by a cap, by spam, by a fault, or by the ceiling of the day where the hour's is free", async () => {
+  it("is not charged for requests rejected by a cap, a spam rule, an error or another ceiling", async () => {
     const store = new BoundedStore();
     const out = priced();
     const one = service({
@@ -172,18 +172,18 @@ describe("a spend ceiling, raced", () => {
     }
     expect([await at(4), await at(5), await at(6), await at(7)]).toEqual(["pending", "pending", "rate_limited", "rate_limited"]);
     one.clock.advance(2 * 3_600_000);
-    // The day has one left, whatever the hour's refusals and the day's were.
+    // One message is left for the day, whatever was rejected before.
     expect([await at(8), await at(9), await at(10)]).toEqual(["pending", "rate_limited", "rate_limited"]);
     one.clock.advance(26 * 3_600_000);
     expect([await at(8), await at(9), await at(10), await at(11)]).toEqual(["pending", "pending", "pending", "rate_limited"]);
   });
 
-  it("of an hour holds in every window of an hour, over a day of traffic with everything that carriers do", async () => {
+  it("an hourly ceiling holds in every window of an hour, over most of a day of mixed traffic", async () => {
     const group = under(20, { per: "hour", count: 3 });
     const draw = chance(11);
     const bills: { at: number; cost: number }[] = [];
     group.sender.answer = async (message) => {
-      const [answer, cost] = outcomes[Math.floor(draw() * 10)] as (typeof outcomes)[number]; // none that hangs
+      const [answer, cost] = outcomes[Math.floor(draw() * 10)] as (typeof outcomes)[number]; // all but the one that hangs
       bills.push({ at: group.clock.now(), cost });
       return answer(message);
     };
@@ -196,12 +196,12 @@ describe("a spend ceiling, raced", () => {
       const paid = bills.filter((bill) => bill.at > at - 3_600_000 && bill.at <= at).reduce((sum, { cost }) => sum + cost, 0);
       expect(paid).toBeLessThanOrEqual(20);
     }
-    // It refuses what it must, and not much more: 20 an hour of about 0.42 each is 47 sends; 90 an hour were asked for.
+    // It rejects little more than necessary: 20 an hour at about 0.42 each is 47 sends; 90 an hour were requested.
     expect(refused).toBeGreaterThan(100);
     expect(bills.length).toBeGreaterThan(700);
   });
 
-  it("of one customer is none of another's", async () => {
+  it("one customer's ceiling does not affect another's", async () => {
     const store = new BoundedStore();
     const a = service({ store, sender: priced(), policy: { limits: { ...wide, spend: [{ amount: 2, per: "day" }] } } });
     const b = service({ store, sender: priced(), policy: { limits: { ...wide, spend: [{ amount: 2, per: "day" }] } } });
@@ -211,8 +211,8 @@ describe("a spend ceiling, raced", () => {
   });
 });
 
-describe("a spend ceiling behind a router that fails over", () => {
-  it.each([false, true])("afterUnknown %s: paid is what is counted, over two processes and 300 racing creates", async (afterUnknown) => {
+describe("a spend ceiling with a router that fails over", () => {
+  it.each([false, true])("afterUnknown %s: two processes with 300 concurrent creates count exactly what was paid", async (afterUnknown) => {
     for (const seed of [3, 5]) {
       const draw = chance(seed);
       let paid = 0;
@@ -249,7 +249,7 @@ describe("a spend ceiling behind a router that fails over", () => {
       expect(new Set([...endings, "pending", "rate_limited"])).toEqual(new Set(["pending", "rate_limited"]));
       expect(paid).toBeLessThanOrEqual(90);
       await pass(clock, 20_000);
-      // The rest, by a third process that has one route of a quarter.
+      // A third process, with one route at 0.25, spends the rest.
       all = "last";
       const before = paid;
       const third = service({
@@ -266,8 +266,8 @@ describe("a spend ceiling behind a router that fails over", () => {
   });
 });
 
-describe("a spend ceiling and a store that fails", () => {
-  it.each(fates)("creates whose commit is %s now and then: nothing is overspent, and all that was not paid can be spent", async (fate) => {
+describe("a spend ceiling with a store that fails", () => {
+  it.each(fates)("if some creates' commits are %s, nothing is overspent, and everything unpaid can still be spent", async (fate) => {
     const store = rigged(new BoundedStore());
     const group = under(50, { store, count: 2 });
     const draw = chance(13);
@@ -276,7 +276,7 @@ describe("a spend ceiling and a store that fails", () => {
       paid += 1;
       return { outcome: "accepted" };
     };
-    // Only what precedes a message: what settles one is another test's.
+    // Only commits before a message fail; the next test also covers those that settle it.
     store.fate = (method, [change]): Fate => {
       const { record, expected = null } = (change ?? {}) as { record?: unknown; expected?: string | null };
       return method === "commit" && record && expected === null && draw() < 0.3 ? fate : "done";
@@ -292,7 +292,7 @@ describe("a spend ceiling and a store that fails", () => {
     expect(await spendTheRest(group, 1)).toBe(50 - paid);
   });
 
-  it.each(fates)("whatever commits are %s, first ones and settling ones, it is never overspent", async (fate) => {
+  it.each(fates)("if any commits are %s, first or settling ones, it is never overspent", async (fate) => {
     const store = rigged(new BoundedStore());
     const group = under(30, { store, count: 3 });
     const draw = chance(17);
@@ -315,14 +315,14 @@ describe("a spend ceiling and a store that fails", () => {
   });
 });
 
-describe("a spend ceiling, whatever becomes of the first three commits", () => {
+describe("a spend ceiling, whatever happens to the first three commits", () => {
   const each = ["done", "refused", "lost", "silent"] as const satisfies readonly Fate[];
   const carriers: Record<string, readonly [() => Promise<SendOutcome>, number]> = {
     accepts: [async () => ({ outcome: "accepted" }), 1],
     rejects: [async () => ({ outcome: "rejected" }), 0],
   };
 
-  /** Seven may go out; three went, one is asked for under these fates. Answers what more can be spent, and what ought to be. */
+  /** Of a ceiling of 7, spends 3 and requests 1 under these fates. Returns what can still be spent, and what should. */
   async function leftAfter(
     operation: "create" | "keyed create" | "retry",
     carrier: string,
@@ -356,7 +356,7 @@ describe("a spend ceiling, whatever becomes of the first three commits", () => {
   }
 
   describe.each(["create", "keyed create", "retry"] as const)("of a %s", (operation) => {
-    it.each(Object.keys(carriers))("whose carrier %s, nothing is given back that was paid", async (carrier) => {
+    it.each(Object.keys(carriers))("gives back nothing that was paid, if its carrier %s", async (carrier) => {
       const wrong: string[] = [];
       for (const a of each)
         for (const b of each)
@@ -367,7 +367,7 @@ describe("a spend ceiling, whatever becomes of the first three commits", () => {
       expect(wrong).toEqual([]);
     });
 
-    it("that answers 503, all is given back", async () => {
+    it("gives back everything if it returns 503", async () => {
       const wrong: string[] = [];
       for (const a of each.slice(1))
         for (const b of each)
@@ -380,7 +380,7 @@ describe("a spend ceiling, whatever becomes of the first three commits", () => {
   });
 });
 
-/** A store whose every answer takes `ms` of real time. */
+/** A store whose reads take `ms` of real time, and whose commits take twice that. */
 function slow(inner: PlainStore, ms: () => number): PlainStore & { commits: number; finds: number } {
   const wait = () => new Promise((done) => setTimeout(done, ms()));
   const self = Object.assign(Object.create(inner) as PlainStore, { commits: 0, finds: 0 });
@@ -403,7 +403,7 @@ describe("contention", () => {
   it.each([
     [200, 4, 300],
     [300, 20, 80],
-  ])("%i processes, %i ms to the store, %i creates a second: no 503, no overspend, all spent, in one round trip", async (processes, latency, rate) => {
+  ])("%i processes, %i ms to the store, %i creates a second: no 503, no overspending, all spent, one round trip each", async (processes, latency, rate) => {
     const seconds = 2;
     const total = rate * seconds;
     const run = async (amount: number | undefined) => {
@@ -427,13 +427,13 @@ describe("contention", () => {
     const wideOpen = await run(total);
     expect(wideOpen.endings).toEqual({ pending: total });
     expect([wideOpen.commits, wideOpen.finds]).toEqual([free.commits, free.finds]);
-    // Half of what is asked for.
+    // Half of what is requested.
     const tight = await run(Math.floor(total / 2));
     expect(tight.endings).toEqual({ pending: Math.floor(total / 2), rate_limited: total - Math.floor(total / 2) });
     expect(tight.sent).toBe(Math.floor(total / 2));
   });
 
-  it("a thousand creates at once, of 100 processes, on one customer's counters: exactly the ceiling goes out", async () => {
+  it("a thousand concurrent creates by 100 processes for one customer send exactly the ceiling", async () => {
     const store = slow(new BoundedStore(), () => Math.random() * 10);
     const out = priced();
     const policy = {

@@ -7,7 +7,7 @@ import { aboutStore, counted, flow, newNumber, outcome, processOn, rightFlow } f
 const server = await mongoServer("mongo-users");
 const collections = ["phoneproof_state", "phoneproof_counters", "phoneproof_values"];
 
-describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
+describe.skipIf(!server)("MongoDB as self-hosters run it", () => {
   const url = server?.url as string;
   let client: MongoClient;
   beforeAll(async () => {
@@ -18,7 +18,7 @@ describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
     await server?.stop();
   });
 
-  /** A database of the test's own. */
+  /** A database for one test. */
   function database(name = newDatabase()): Db {
     const db = client.db(name);
     onTestFinished(() => db.dropDatabase().then(() => {}));
@@ -42,7 +42,7 @@ describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
     { maxPoolSize: 1, retryReads: false, readConcern: { level: "local" } },
   ];
 
-  it.each(Object.entries(drivers))("decides as always whatever the defaults of the client are: %s (docs/stores.md#mongodb)", async (_, connect) => {
+  it.each(Object.entries(drivers))("decides the same whatever the client's defaults are: %s (docs/stores.md#mongodb)", async (_, connect) => {
     for (const options of careless) {
       const name = newDatabase();
       const { db, close } = await connect(url, name, options);
@@ -61,7 +61,7 @@ describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
     }
   });
 
-  it("says what to pass where `db` is a client, a collection, a promise, an address or nothing (the types of phoneproof/mongo)", () => {
+  it("throws a TypeError about `db` if it is a client, a collection, a promise, an address or nothing (the types of phoneproof/mongo)", () => {
     const db = database();
     for (const wrong of [client, db.collection("x"), Promise.resolve(db), "mongodb://127.0.0.1", {}, null, undefined, () => db]) {
       const error = errorOf(() => mongoStore({ db: wrong as unknown as MongoDb }));
@@ -70,7 +70,7 @@ describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
     }
   });
 
-  it("takes every prefix that collections can begin with, and rejects every other as an option (the types of phoneproof/mongo)", async () => {
+  it("accepts every prefix that a collection name can begin with, and throws for every other (the types of phoneproof/mongo)", async () => {
     for (const prefix of ["a", "a.", "a.b_", "_", "A-", "p".repeat(64)]) {
       const store = mongoStore({ db: database(), prefix });
       await store.ensureIndexes();
@@ -91,7 +91,7 @@ describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
     expect((await aboutStore(verifier)).some(({ fix }) => fix.includes("ensureIndexes"))).toBe(true);
   });
 
-  it("doctor names each missing index once data is stored, and nothing after ensureIndexes (docs/stores.md#the-client-is-yours)", async () => {
+  it("doctor names a missing index once data is stored, and none after ensureIndexes (docs/stores.md#the-client-is-yours)", async () => {
     const db = database();
     const store = mongoStore({ db });
     const one = processOn(store, { statistics: { keep: 86_400 } });
@@ -106,7 +106,7 @@ describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
     expect((await aboutStore(one.verifier)).filter(({ fix }) => fix.includes("ensureIndexes"))).toEqual([]);
   });
 
-  it("sends nothing into collections that refuse its documents (docs/contract.md#fail-closed)", async () => {
+  it("sends no message if a collection rejects its documents (docs/contract.md#fail-closed)", async () => {
     const spoiled: Record<string, (db: Db) => Promise<unknown>> = {
       "a validator": (db) => db.createCollection(collections[0] as string, { validator: { $jsonSchema: { bsonType: "object", required: ["owner"] } } }),
       "a view": async (db) => {
@@ -128,7 +128,7 @@ describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
     }
   });
 
-  it("is not disturbed by documents of others in its collections", async () => {
+  it("works with foreign documents in its collections", async () => {
     const db = database();
     for (const name of collections) await db.collection(name).insertMany([{ a: 1 }, { expireAt: new Date(0) }]);
     const store = mongoStore({ db });
@@ -136,7 +136,7 @@ describe.skipIf(!server)("MongoDB, as self-hosters have it", () => {
     expect(await flow(processOn(store))).toBe(rightFlow);
   });
 
-  it("returns invalid_auth_uuid after the database was dropped, and starts again by itself (docs/operations.md#when-something-is-down)", async () => {
+  it("returns invalid_auth_uuid after the database was dropped, and works again by itself (docs/operations.md#when-something-is-down)", async () => {
     const db = database();
     const one = processOn(mongoStore({ db }));
     const { authentication_uuid } = await one.verifier.createAuthentication({ phone_number: newNumber() });

@@ -47,7 +47,7 @@ export async function listening(server: Server): Promise<Listening> {
 
 export const serving = (listener: RequestListener): Promise<Listening> => listening(createServer(listener));
 
-/** A connection on which a test writes what it likes, and reads whole responses. */
+/** A connection on which a test writes arbitrary bytes and reads whole responses. */
 export class Line {
   private bytes = Buffer.alloc(0);
   private ended = false;
@@ -144,7 +144,7 @@ export function request(method: string, path: string, headers: Record<string, st
   return Buffer.concat([Buffer.from(`${method} ${path} HTTP/1.1\r\n${lines.join("")}\r\n`, "latin1"), Buffer.from(body ?? "")]);
 }
 
-/** One request on a connection of its own. */
+/** One request on its own connection. */
 export async function ask(port: number, bytes: Uint8Array, method = "POST"): Promise<Answer | undefined> {
   const line = new Line(port);
   try {
@@ -167,7 +167,7 @@ const compiled = new Map<string, ValidateFunction>();
 /** Whether openapi.json allows `value` as a `schema`. */
 export const allows = (schema: string, value: unknown): boolean => ajv.validate({ $ref: `openapi#/components/schemas/${schema}` }, value);
 
-/** What the documents do not allow in a response; empty if nothing. `operation`: as `post /v1/check`. */
+/** What openapi.json does not allow in a response; empty if nothing. `operation`: for example `post /v1/check`. */
 export function faultOf(operation: string, answer: Answer | undefined): string {
   if (answer === undefined) return "no answer";
   const [method = "", path = ""] = operation.split(" ");
@@ -191,7 +191,7 @@ export function faultOf(operation: string, answer: Answer | undefined): string {
   return "";
 }
 
-/** Status and code, or the domain's status: `200 pending`, `400 bad_request`. */
+/** HTTP status, and error code or outcome: `200 pending`, `400 bad_request`. */
 export function shortly(answer: Answer | undefined): string {
   if (answer === undefined) return "no answer";
   try {
@@ -208,22 +208,22 @@ export interface Mounted extends Listening {
   readonly prefix: string;
 }
 
-/** A way to mount: takes what is mounted. */
+/** A way to mount a verifier. */
 export type Mount = (verifier: Verifier) => Promise<Mounted>;
 
 const at = async (prefix: string, server: Promise<Listening>): Promise<Mounted> => ({ prefix, ...(await server) });
 
-/** Express 4 or 5, as `build` puts it together. */
+/** An app of Express 4 or 5, set up by `build`. */
 export const express =
   (make: typeof express5, build: (app: express5.Express, verifier: Verifier) => void, prefix = ""): Mount =>
   (verifier) => {
     const app = make();
-    app.set("env", "test"); // Express prints no errors there
+    app.set("env", "test"); // where Express prints no errors
     build(app, verifier);
     return at(prefix, serving(app));
   };
 
-/** Fastify, as `build` puts it together. */
+/** An app of Fastify, set up by `build`. */
 export const fastify =
   (build: (app: FastifyInstance, verifier: Verifier) => void, prefix = "", options: FastifyServerOptions = {}): Mount =>
   async (verifier) => {

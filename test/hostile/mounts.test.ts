@@ -25,9 +25,9 @@ interface Running {
   readonly port: number;
   readonly prefix: string;
   readonly headers: Readonly<Record<string, string>>;
-  /** A create with a number of its own. */
+  /** The body of a create with its own number. */
   body(fields?: Record<string, unknown>): string;
-  /** Posts a create, and answers status and outcome. Its answer must be of a documented form. */
+  /** Posts a create and returns status and outcome. The response must be as documented. */
   post(headers?: Record<string, string | readonly string[]>, body?: string | Uint8Array): Promise<string>;
   line(): Line;
 }
@@ -59,7 +59,7 @@ async function running(mount: Mount, options: Parameters<typeof service>[0] = {}
   };
 }
 
-/** Lets the time of a body run out on the clock, unless an answer comes first; sockets take real time. */
+/** Lets the time limit of a body run out on the clock, unless a response comes first; sockets take real time. */
 async function orTimeIsUp<T>(app: Service, answer: Promise<T>): Promise<T> {
   let isThere = false;
   const there = () => {
@@ -86,12 +86,12 @@ describe("a host that touches the body", () => {
       app.register(fastifyPlugin(verifier));
     });
 
-  it("reads what a hook of Fastify decompresses, even if it hands its stream on paused, as @fastify/compress does", async () => {
+  it("lets /v1 read a body that a Fastify hook decompresses, even if the hook passes on a paused stream, as @fastify/compress does", async () => {
     const { app, post, body } = await running(gunzip((stream) => void stream.pause()));
     expect(await orTimeIsUp(app, post({ "content-encoding": "gzip" }, gzipSync(body())))).toBe("200 pending");
   });
 
-  it("answers 400 when a hook of Fastify cannot decompress the body, as @fastify/compress reports it", async () => {
+  it("gets a 400 from /v1 when a Fastify hook cannot decompress the body, as @fastify/compress reports it", async () => {
     const failed = { name: "FastifyError", code: "FST_CP_ERR_INVALID_CONTENT", statusCode: 400, message: "Could not decompress the request payload" };
     const { app, port, headers, body } = await running(gunzip((stream) => void stream.on("error", (error) => Object.assign(error, failed))));
     const answer = await orTimeIsUp(app, ask(port, request("POST", create, { ...headers, "content-encoding": "gzip" }, body())));
@@ -100,7 +100,7 @@ describe("a host that touches the body", () => {
     expect(app.sender.messages).toEqual([]);
   });
 
-  it("leaves the body to /v1 when a hook of Fastify reads along, as fastify-raw-body does", async () => {
+  it("leaves the body to /v1 when a Fastify hook reads it too, as fastify-raw-body does", async () => {
     const read: string[] = [];
     const alongside = fastify((app, verifier) => {
       app.addHook("preParsing", (_request, _reply, payload, done) => {
@@ -119,7 +119,7 @@ describe("a host that touches the body", () => {
   it.each([
     ["Express 5", express5],
     ["Express 4", express4],
-  ])("leaves the body to /v1 when a middleware of %s listens to it too", async (_name, make) => {
+  ])("leaves the body to /v1 when a middleware of %s reads it too", async (_name, make) => {
     const alongside = express(make, (app, verifier) => {
       app.use((incoming, _response, next) => {
         incoming.on("data", () => {});
@@ -131,7 +131,7 @@ describe("a host that touches the body", () => {
     expect(await post()).toBe("200 pending");
   });
 
-  it("names the cause to whoever posts a receipt whose bytes a parser has taken (docs/errors.md#forbidden)", async () => {
+  it("gets a 403 for a receipt which explains that a parser has consumed its bytes (docs/errors.md#forbidden)", async () => {
     const authToken = "0123456789abcdef0123456789abcdef";
     const receipts = { baseUrl: "https://otp.example", sources: [twilioReceipts({ authToken })] };
     const parsed = express(express5, (app, { receipts: handler }) => void app.use(express5.urlencoded({ extended: false }), expressHandlers(handler)));
@@ -146,11 +146,11 @@ describe("a host that touches the body", () => {
   });
 });
 
-describe("the documents", () => {
-  it("allows in openapi.json every address that a create takes (docs/contract.md#routes)", async () => {
+describe("the documentation", () => {
+  it("openapi.json allows every address that a create accepts (docs/contract.md#routes)", async () => {
     const { app, post, body } = await running(mounts["Express 5"] as Mount);
     const refused: string[] = [];
-    // The first is what `request.ip` of Express is on a server that listens on `::`.
+    // The first is `request.ip` in Express on a server that listens on `::`.
     for (const ip of ["::ffff:192.0.2.1", "64:ff9b::192.0.2.1", "192.0.2.1", "::1", "2001:db8::1", "::ffff:c000:201"]) {
       const text = body({ ip });
       expect(await post({}, text), ip).toBe("200 pending");
@@ -160,7 +160,7 @@ describe("the documents", () => {
     expect(refused).toEqual([]);
   });
 
-  it("rejects with a VerifierError what no call takes, and never throws before it returns its promise (docs/api.md)", async () => {
+  it("calls with invalid arguments reject with a VerifierError, and never throw synchronously (docs/api.md)", async () => {
     const { verifier, customer, sender } = service();
     const of = { customer_uuid: customer, phone_number: numberAt(++numbers) };
     const none = null as never;
@@ -199,7 +199,7 @@ describe("every mount", () => {
   const add = (body: string, more: string) => `${body.slice(0, -1)},${more}}`;
   const chunked = (body: string) => `${Buffer.byteLength(body).toString(16)};ext=1\r\n${body}\r\n0\r\nx-api-key: other\r\n\r\n`;
 
-  it.each(Object.entries(mounts))("answers as documented, and sends nothing with a 4xx: %s", async (name, mount) => {
+  it.each(Object.entries(mounts))("responds as documented, and sends nothing with a 4xx: %s", async (name, mount) => {
     const { app, port, prefix, headers, body } = await running(mount);
     const exact = (bytes: number) => body({ x: "" }).replace('"x":""', (empty) => empty.replace('""', `"${"a".repeat(bytes - body({ x: "" }).length)}"`));
     const { "x-api-key": key } = headers;
@@ -261,7 +261,7 @@ describe("every mount", () => {
     expect(app.log.filter(({ level }) => level !== "info")).toEqual([]);
   });
 
-  it.each(Object.entries(mounts))("answers pipelined requests in order, and goes on when clients break off in a body: %s", async (_name, mount) => {
+  it.each(Object.entries(mounts))("responds to pipelined requests in order, and keeps working after clients abort in a body: %s", async (_name, mount) => {
     const { app, line, prefix, headers, body, post } = await running(mount);
     const bytes = (more: Record<string, string>, text: string) => request("POST", prefix + create, { ...headers, ...more }, text);
     const pipelined = line().write(
@@ -275,7 +275,7 @@ describe("every mount", () => {
     );
     const answers: string[] = [];
     for (let count = 0; count < 5; count++) answers.push(shortly(await pipelined.next()));
-    const tooLarge = answers[2] === "400 bad_request" ? "400 bad_request" : "413 payload_too_large"; // 400: a parser was first
+    const tooLarge = answers[2] === "400 bad_request" ? "400 bad_request" : "413 payload_too_large"; // 400 if a parser ran first
     expect(answers).toEqual(["200 pending", "403 forbidden", tooLarge, "405 method_not_allowed", "200 pending"]);
     expect(app.sender.messages).toHaveLength(2);
 
@@ -296,7 +296,7 @@ describe("every mount", () => {
   });
 });
 
-describe("what holds in every framework", () => {
+describe("in every framework", () => {
   it.each(["Express 5", "Fastify", "Koa"])(
     "rejects a body after 10 s, and ends the connection 5 s later: %s (docs/frameworks.md#in-every-framework)",
     async (name) => {
@@ -319,7 +319,7 @@ describe("what holds in every framework", () => {
     },
   );
 
-  it("keeps the host's async context in calls of the host, also when a body comes in pieces", async () => {
+  it("keeps the host's async context in calls of its sender, even if a body arrives in pieces", async () => {
     const context = new AsyncLocalStorage<string>();
     const kept: Record<string, Mount> = {
       express: express(
@@ -352,7 +352,7 @@ describe("what holds in every framework", () => {
     }
   });
 
-  it("counts the address of the request's body only, and no proxy's header (docs/contract.md#missing-fields)", async () => {
+  it("counts only the address in the request's body, and no proxy headers (docs/contract.md#missing-fields)", async () => {
     const limits = { perIp: [{ limit: 1, window: 3600 }], numbersPerIp: [{ limit: 1, window: 3600 }] };
     const trusting = express(express5, (app, verifier) => void app.set("trust proxy", true).use(expressHandlers(verifier)));
     const { post, body } = await running(trusting, { policy: { limits } });
@@ -363,7 +363,7 @@ describe("what holds in every framework", () => {
     expect(await post({}, body({ ip: "192.0.2.10" }))).toBe("200 pending");
   });
 
-  it("keeps two verifiers of one app apart, and refuses two at one place (docs/frameworks.md)", async () => {
+  it("keeps two verifiers of one app apart, and throws for two in one handler (docs/frameworks.md)", async () => {
     const other = service();
     const both = express(express5, (app, verifier) => void app.use("/a", expressHandlers(verifier)).use("/b", expressHandlers(other.verifier)), "/a");
     const { app, port, headers, body, post } = await running(both);
@@ -398,12 +398,12 @@ describe("what holds in every framework", () => {
     }
   });
 
-  it("answers 503 with retry-after, and sends nothing, however the store fails (docs/contract.md#fail-closed)", async () => {
+  it("responds 503 with retry-after, and sends nothing, however the store fails (docs/contract.md#fail-closed)", async () => {
     for (const fate of ["refused", "lost", "silent", "deaf"] as Fate[]) {
       const store = rigged(new PlainStore());
       const { app, post } = await running(mounts["Express 5"] as Mount, { store });
       store.fate = () => fate;
-      const answer = post(); // its form is held too
+      const answer = post(); // also checks the form of the response
       await eventually("the store is asked", () => store.count() > 0);
       await pass(app.clock, 3000, 100);
       expect(await answer, fate).toBe("503 unavailable");
@@ -422,7 +422,7 @@ describe("what holds in every framework", () => {
     expect(app.sender.messages).toHaveLength(1);
   });
 
-  it("answers over HTTP/2 as over HTTP/1.1, and outlives streams that are reset (docs/frameworks.md#nodehttp)", async () => {
+  it("responds over HTTP/2 as over HTTP/1.1, and survives streams that are reset (docs/frameworks.md#nodehttp)", async () => {
     const app = service();
     const server = createServer(nodeHandler(app.verifier)).listen(0, "127.0.0.1");
     await once(server, "listening");

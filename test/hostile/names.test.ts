@@ -10,7 +10,7 @@ import { logger, secret } from "../support/verifier.js";
 import { eventually, keyOf, noSpamRules, numberAt, sender, wide } from "./kit.js";
 
 const real = { lookup: dns.lookup, Resolver: dns.promises.Resolver, CallbackResolver: dns.Resolver };
-/** A name server that never answers, and names that the system's resolver was asked for and never answers. */
+/** A name server that never responds, and the names that the system's resolver was asked for, which it never resolves. */
 const hole = createSocket("udp4");
 const held: string[] = [];
 let asked = 0;
@@ -44,7 +44,7 @@ afterAll(async () => {
 });
 
 it.each([60, 800])(
-  "%i creates with a callback_url on names whose DNS never answers hold one look-up of the system at most, and another's event no two seconds",
+  "%i creates with callback_urls whose DNS never responds hold at most one system lookup, and delay another customer's event by less than 10 s",
   async (count) => {
     const { createVerifier } = await import("../../src/index.js");
     const [mallory, alice] = [randomUUID(), randomUUID()];
@@ -73,7 +73,7 @@ it.each([60, 800])(
     expect(performance.now() - started).toBeLessThan(10_000);
     await new Promise((done) => setTimeout(done, 1_000));
     expect(held.length).toBeLessThanOrEqual(1);
-    // Nobody waits for the posts that are under way.
+    // Does not wait for the posts in progress.
     void verifier.close();
     await well.close();
   },

@@ -3,9 +3,9 @@ import { expect, it } from "vitest";
 import type { Change, Store } from "../../src/ports/store.js";
 import { changes, ending, numberAt, sender, service, tallied, wide } from "./kit.js";
 
-/** Odd texts and numbers among innocent requests that go to the database together with them. */
+/** Tests of odd texts and numbers, next to ordinary requests that go to the database together with them. */
 export function oddValues(stored: () => Store | Promise<Store>, odd: readonly string[], numbers: readonly number[]): void {
-  it("a text comes back as it was or is rejected alone, wherever it stands (docs/contract.md#one-commit)", async () => {
+  it("an odd text in any field is stored unchanged, or rejected without affecting other requests (docs/contract.md#one-commit)", async () => {
     const store = await stored();
     for (const text of odd) {
       const { customer, ends, sum, record } = changes();
@@ -38,7 +38,7 @@ export function oddValues(stored: () => Store | Promise<Store>, odd: readonly st
     }
   });
 
-  it("numbers at and beyond every range are rejected alone, or kept exactly (docs/contract.md#one-commit)", async () => {
+  it("numbers at and beyond every range are stored exactly, or rejected without affecting other requests (docs/contract.md#one-commit)", async () => {
     const store = await stored();
     for (const value of numbers) {
       const { customer, ends, sum, record } = changes();
@@ -70,7 +70,7 @@ export function oddValues(stored: () => Store | Promise<Store>, odd: readonly st
     }
   });
 
-  it("through the public API: each text is stored, or the caller's fault, and no innocent request fails with it (docs/contract.md#device-fields)", async () => {
+  it("through the public API, each text is stored or rejected as the caller's error, and no other request fails with it (docs/contract.md#device-fields)", async () => {
     let answers = 0;
     const named = odd.filter((text) => text !== "" && !/[\ud800-\udfff]/u.test(text));
     const carrier = sender();

@@ -14,7 +14,7 @@ const land = (n: number) => abroad[n % 40] as (index: number) => string;
 const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ length: count }, (_, i) => make(i));
 const at = (set: readonly Service[], i: number): Service => set[i % set.length] as Service;
 
-/** Every answer comes some turns later, so that racers are under way together. */
+/** Every commit takes a few turns, so that concurrent calls overlap. */
 class SlowStore extends PlainStore {
   override async commit(change: Change): Promise<CommitResult> {
     await settled(1 + Math.floor(Math.random() * 3));
@@ -24,7 +24,7 @@ class SlowStore extends PlainStore {
   }
 }
 
-/** When the next part of a policy's sums begins: found by what the claims say. */
+/** When the next part of a policy's sums begins, found by their claims. */
 async function boundary(policy: PolicyOverride): Promise<number> {
   let part = -1;
   const partAt = async (ms: number) => {
@@ -44,7 +44,7 @@ async function boundary(policy: PolicyOverride): Promise<number> {
   return high;
 }
 
-/** What a plain store has counted: each sum and what it comes to, each window and its members. */
+/** What a plain store has counted: the total of each sum, and the number of members of each window. */
 function counted(store: PlainStore): Record<string, number> {
   const all: Record<string, number> = {};
   for (const [sum, parts] of store.sums) {
@@ -55,8 +55,8 @@ function counted(store: PlainStore): Record<string, number> {
   return all;
 }
 
-describe("hundreds of racers over four verifiers on one store (docs/contract.md#cells-may-lag)", () => {
-  it.each(seeds)("%s: exactly the seed goes out, of creates and of keyed creates", async (_, rule, seed, number, fields) => {
+describe("hundreds of concurrent calls to four verifiers on one store (docs/contract.md#cells-may-lag)", () => {
+  it.each(seeds)("%s: creates, keyed or not, send exactly the seed", async (_, rule, seed, number, fields) => {
     for (const make of [() => new SlowStore(), () => memoryStore({ name: randomUUID() }), () => new TwoStepStore()]) {
       const set = fleet(4, { store: make(), policy: { ...roomy, spam: only(rule) }, storeTimeout: 60 });
       const answers = await Promise.all(times(300, (i) => ending(at(set, i).create(number(i), fields(i), i % 3 ? {} : { idempotencyKey: `k${i}` }))));
@@ -77,7 +77,7 @@ describe("hundreds of racers over four verifiers on one store (docs/contract.md#
     }
   });
 
-  it.each(seeds)("%s: retries race as creates do, and are `rate_limited`", async (_, rule, seed, number, fields) => {
+  it.each(seeds)("%s: retries stay within the seed too, and are `rate_limited` beyond it", async (_, rule, seed, number, fields) => {
     const set = fleet(4, { store: new SlowStore(), policy: { ...roomy, lifetime: 7_200, spam: only(rule) }, storeTimeout: 60 });
     const ids = await Promise.all(times(seed - 2, async (i) => (await at(set, i).create(number(i), fields(i))).authentication_uuid));
     at(set, 0).clock.advance(31_000);
@@ -88,7 +88,7 @@ describe("hundreds of racers over four verifiers on one store (docs/contract.md#
     expect(at(set, 0).sender.messages).toHaveLength(seed);
   });
 
-  it("range: among racing verifications never more is open than the seed and two for each verified", async () => {
+  it("range: with concurrent verifications, no more is open than the seed and two for each verified", async () => {
     const set = fleet(4, { store: new SlowStore(), policy: { ...roomy, spam: only("range") }, storeTimeout: 60 });
     const out = at(set, 0).sender;
     let verified = 0;
@@ -107,7 +107,7 @@ describe("hundreds of racers over four verifiers on one store (docs/contract.md#
     expect(pending(await creates(at(set, 0), 1_000, (i) => french(5_000 + i)))).toBe(5 + 2 * verified - open);
   });
 
-  it("the customer's cap that grows: its limit and three for each verified, to the unit (docs/contract.md#growing-cap)", async () => {
+  it("the customer's growing cap allows exactly its limit and three more for each verified (docs/contract.md#growing-cap)", async () => {
     const policy = { ...roomy, limits: { ...roomy.limits, perCustomer: [{ limit: 40, window: 86_400, perVerified: 3 }] }, spam: noSpamRules };
     const set = fleet(4, { store: new SlowStore(), policy, storeTimeout: 60 });
     const first = await Promise.all(times(200, (i) => at(set, i).create(i)));
@@ -119,11 +119,11 @@ describe("hundreds of racers over four verifiers on one store (docs/contract.md#
     expect(tallied(more)).toEqual({ pending: 21, rate_limited: 179 });
   });
 
-  it("guesses of one number: sends a day × checks, over twenty authentications and four processes (docs/contract.md#guesses-claimed)", async () => {
+  it("guesses of one number: sends per day × checks, in twenty authentications and four processes (docs/contract.md#guesses-claimed)", async () => {
     const set = fleet(4, { store: new SlowStore(), policy: { lifetime: 200_000, longLifetime: true, limits: wide, spam: noSpamRules }, storeTimeout: 60 });
     const one = at(set, 0);
     const ids: string[] = [];
-    // Two days' sends, all of whose codes live.
+    // The sends of two days, whose codes are all live.
     for (const wait of [0, 601_000, day - 600_000, 601_000]) {
       one.clock.advance(wait);
       for (let i = 0; i < 5; i++) ids.push((await one.create(french(1))).authentication_uuid);
@@ -136,7 +136,7 @@ describe("hundreds of racers over four verifiers on one store (docs/contract.md#
     expect(await ending(one.check(ids.at(-1) as string, one.sender.codeOf(ids.at(-1) as string))), "until the day is over").toBe("valid");
   });
 
-  it("trust: a number that was verified passes a full range while fewer than three of its messages are open, racing too (docs/contract.md#trust)", async () => {
+  it("trust: a verified number passes a full range while it has fewer than three open messages, also under concurrency (docs/contract.md#trust)", async () => {
     for (const racing of [false, true]) {
       const limits = { ...roomy.limits, perNumber: [{ limit: 100, window: 86_400 }] };
       const policy = { ...roomy, limits, spam: { ...only("range"), trust: { open: 3 } } };
@@ -151,7 +151,7 @@ describe("hundreds of racers over four verifiers on one store (docs/contract.md#
   });
 });
 
-describe("a refused create writes nothing before its answer (docs/contract.md#refusal-consumes-nothing)", () => {
+describe("a rejected create writes nothing before its response (docs/contract.md#refusal-consumes-nothing)", () => {
   const refusals = {
     "a cap": {
       policy: { ...roomy, limits: { ...roomy.limits, perNumber: [{ limit: 5, window: 86_400 }] }, spam: noSpamRules },
@@ -172,7 +172,7 @@ describe("a refused create writes nothing before its answer (docs/contract.md#re
   };
 
   it.each(Object.entries(refusals))(
-    "by %s: nothing is written or counted when the answer is there, in so many round trips; afterwards there is one record more",
+    "by %s: before the response, nothing is written or counted, in few round trips; one record follows",
     async (_, { policy, calls, fill }) => {
       const plain = new SlowStore();
       const store = rigged(plain);
@@ -184,7 +184,7 @@ describe("a refused create writes nothing before its answer (docs/contract.md#re
       for (const turn of ["first", "second"]) {
         const before = counted(plain);
         const records = plain.records.size;
-        // What comes later is never answered: who waited for it would wait for ever.
+        // Later calls hang: a response that waited for them would never come.
         let asked = 0;
         store.fate = (method) => (method === "tally" || ++asked <= calls ? "done" : "held");
         const status = await ending(one.create(french(77), fields));
@@ -200,7 +200,7 @@ describe("a refused create writes nothing before its answer (docs/contract.md#re
     },
   );
 
-  it("nor a refused retry, ever: by a cap, a rule, the cool-down (docs/contract.md#refusal-consumes-nothing)", async () => {
+  it("a retry rejected by a cap, a rule or the cool-down never writes anything (docs/contract.md#refusal-consumes-nothing)", async () => {
     for (const policy of [
       { ...roomy, limits: { ...roomy.limits, perNumber: [{ limit: 1, window: 86_400 }] }, spam: noSpamRules },
       { ...roomy, spam: { ...only("range"), range: { mode: "enforce" as const, seeds: [1, 1, 1] as const } } },
@@ -223,7 +223,7 @@ describe("a refused create writes nothing before its answer (docs/contract.md#re
     }
   });
 
-  it("one place left, and twins of one key over four processes: one message, and all are told the same (docs/contract.md#idempotency)", async () => {
+  it("one place left, and concurrent creates under one key in four processes: one message, and one result for all (docs/contract.md#idempotency)", async () => {
     for (let round = 0; round < 20; round++) {
       const store = round % 2 ? new SlowStore() : new TwoStepStore();
       const set = fleet(4, { store, policy: { ...roomy, spam: only("range") }, storeTimeout: 60 });
@@ -237,7 +237,7 @@ describe("a refused create writes nothing before its answer (docs/contract.md#re
     }
   });
 
-  it("a keyed refusal is repeated as it was until its record ends, however much room there is meanwhile; then the key makes another (docs/contract.md#keyed-id)", async () => {
+  it("a keyed rejection is repeated unchanged even once there is room; another body under the key is bad_request (docs/contract.md#keyed-id)", async () => {
     const one = service({ policy: { ...roomy, spam: only("range") } });
     const opened: string[] = [];
     for (let i = 0; i < 5; i++) opened.push((await one.create(french(i))).authentication_uuid);
@@ -251,8 +251,8 @@ describe("a refused create writes nothing before its answer (docs/contract.md#re
   });
 });
 
-describe("a second look (docs/contract.md#second-look)", () => {
-  /** A full range in a million where many verified, whose next look at the store after a refusal goes as `fate` says. */
+describe("a second check of the store (docs/contract.md#second-look)", () => {
+  /** A full range in a million where many verified. All store calls of the next create but the first have this fate. */
   const looked = async (fate: "refused" | "silent" | "lost" | "deaf" | "late") => {
     const store = rigged(new PlainStore());
     const one = service({ store, policy: { ...roomy, spam: { ...only("range", "crowd", "country", "newCountries"), trust: { open: 3 } } } });
@@ -268,7 +268,7 @@ describe("a second look (docs/contract.md#second-look)", () => {
   };
 
   it.each(["refused", "silent", "lost", "deaf", "late"] as const)(
-    "that is %s is answered in time, and sends nothing that a later one does not know of (docs/contract.md#fail-closed)",
+    "that is %s gives a response in time, and sends nothing (docs/contract.md#fail-closed)",
     async (fate) => {
       const { store, one } = await looked(fate);
       const before = one.sender.messages.length;
@@ -289,7 +289,7 @@ describe("a second look (docs/contract.md#second-look)", () => {
     ["words", ["many", "more", "x", "y", "z"]],
     ["numbers that are none", [Number.NaN, Number.NaN, Number.NaN, Number.NaN]],
     ["far below zero", [-1e15, -1e15, -1e15, -1e15]],
-  ])("that lies (%s) lets nobody crash and nobody past a full range", async (_, lie) => {
+  ])("that returns invalid counts (%s) neither crashes nor lets a message through to a full range", async (_, lie) => {
     const plain = new PlainStore();
     let lying = false;
     const store: Store = {
@@ -308,7 +308,7 @@ describe("a second look (docs/contract.md#second-look)", () => {
     expect(await ending(one.create(french(77)))).toBe("spam_detected");
   });
 
-  it("that is late by more than storeTimeout decides nothing: the process that stood still sends nothing old (docs/contract.md#late-hand-over)", async () => {
+  it("that is late by more than storeTimeout decides nothing, and nothing is sent (docs/contract.md#late-hand-over)", async () => {
     const { store, one } = await looked("late");
     const trusted = french(0, 0);
     await pass(one.clock, 2 * day, hour);
@@ -324,11 +324,11 @@ describe("a second look (docs/contract.md#second-look)", () => {
   });
 });
 
-describe("rules in shadow (docs/contract.md#modes)", () => {
+describe("rules in shadow mode (docs/contract.md#modes)", () => {
   const shadow = { mode: "shadow" as const };
   const all = { range: shadow, crowd: shadow, country: shadow, newCountries: shadow, address: shadow, strangeNetwork: shadow, signals: shadow };
 
-  it("let everything through, however full, and explain what they would have refused, with value and threshold", async () => {
+  it("allow everything, however full, and explain what they would have blocked, with value and threshold", async () => {
     const one = service({ policy: { ...roomy, spam: { ...all, trust: { open: 0 } } } });
     const statuses = await creates(
       one,
@@ -351,7 +351,7 @@ describe("rules in shadow (docs/contract.md#modes)", () => {
     });
   });
 
-  it("count as rules that are enforced do: switched on, they know what is open and who verified", async () => {
+  it("count as enforced rules do: once enforced, they know what is open and who verified", async () => {
     const options = { store: new PlainStore(), clock: fixedClock(start), sender: sender(), customer: randomUUID() };
     const watching = service({ ...options, policy: { ...roomy, spam: { ...only(), range: shadow } } });
     for (let i = 0; i < 3; i++) await verify(watching, french(9_000 + i));
@@ -360,7 +360,7 @@ describe("rules in shadow (docs/contract.md#modes)", () => {
     expect(pending(await creates(strict, 30, (i) => french(100 + i)))).toBe(5 + 3 * 2 - 4);
   });
 
-  it("are never the reason of a refusal by another rule, and do not hide it", async () => {
+  it("do not hide the rule that rejects a create", async () => {
     const one = service({ policy: { ...roomy, spam: { ...only("country"), range: shadow, crowd: shadow, newCountries: shadow } } });
     expect(pending(await creates(one, 50, (i) => french(i)))).toBe(30);
     const { authentication_uuid } = await one.create(french(77));
@@ -368,7 +368,7 @@ describe("rules in shadow (docs/contract.md#modes)", () => {
     expect(decisions).toEqual(expect.arrayContaining([expect.objectContaining({ rule: "country", mode: "enforce", value: 30, threshold: 30 })]));
   });
 
-  it("one customer's shadow is not another's", async () => {
+  it("apply to one customer without affecting another", async () => {
     const store = new PlainStore();
     const [watched, strict] = [randomUUID(), randomUUID()];
     const customers = [
@@ -382,7 +382,7 @@ describe("rules in shadow (docs/contract.md#modes)", () => {
 });
 
 describe("the pot of new countries (docs/contract.md#spam-new-countries)", () => {
-  it("its credit never exceeds its seed: after eighty verifications in forty countries sixty messages go out", async () => {
+  it("its credit never exceeds its seed: after eighty verifications in forty countries, sixty messages are sent", async () => {
     const set = fleet(4, { store: new PlainStore(), policy: { ...roomy, spam: only("newCountries") } });
     for (let i = 0; i < 80; i++) {
       await verify(at(set, i), land(i)(Math.floor(i / 40) * 10));
@@ -392,11 +392,11 @@ describe("the pot of new countries (docs/contract.md#spam-new-countries)", () =>
     expect(tallied(out)).toEqual({ pending: 60, spam_detected: 340 });
   });
 
-  it("does not grow by saving up, losing, and saving up again", async () => {
+  it("does not grow if credit is earned, used up and earned again", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: only("newCountries") } });
     let verified = 0;
     for (let round = 0; round < 3; round++) {
-      // Another twenty countries' first visitors each round: none gets a third.
+      // The first visitors of 13 other countries each round: no country gets a third.
       for (let i = 0; i < 13; i++) {
         await verify(one, land(round * 13 + i)(1));
         verified++;
@@ -408,7 +408,7 @@ describe("the pot of new countries (docs/contract.md#spam-new-countries)", () =>
     expect(pending(await creates(one, 200, (i) => land(i)(500 + Math.floor(i / 40))))).toBeLessThanOrEqual(60);
   });
 
-  it("is not opened by verifications of one number in each country, racing over processes that never heard of them", async () => {
+  it("stays limited under concurrent verifications of one number per country, in processes that do not know these countries", async () => {
     const store = new SlowStore();
     const shared = {
       store,
@@ -433,8 +433,8 @@ describe("the pot of new countries (docs/contract.md#spam-new-countries)", () =>
   });
 });
 
-describe("what a carrier rejected (docs/contract.md#send-outcome)", () => {
-  it.each(fates)("is free again in the end where the commit that settles it is %s, once, and no more than it took", async (fate) => {
+describe("a message that a carrier rejected (docs/contract.md#send-outcome)", () => {
+  it.each(fates)("gives its place back exactly once, even if the commit that settles it is %s", async (fate) => {
     for (const kind of ["create", "retry"] as const) {
       const store = rigged(new PlainStore());
       const spam = only("range", "address", "country", "newCountries");
@@ -466,7 +466,7 @@ describe("what a carrier rejected (docs/contract.md#send-outcome)", () => {
     }
   });
 
-  it("and is verified all the same by an earlier code takes out only what is open", async () => {
+  it("is not given back again when an earlier code is verified", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, lifetime: 3_600, spam: only("range") } });
     const { authentication_uuid: id } = await one.create(french(1));
     await pass(one.clock, 31_000);
@@ -481,7 +481,7 @@ describe("what a carrier rejected (docs/contract.md#send-outcome)", () => {
     expect(pending(await creates(one, 30, (i) => french(10 + i)))).toBe(7);
   });
 
-  it("late, after sendTimeout, stays open as unknown does, and one whose sender throws too", async () => {
+  it("stays open, as unknown, if it is rejected after sendTimeout or its sender throws", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: only("range") } });
     one.sender.answer = async () => {
       throw new Error("what?");
@@ -498,7 +498,7 @@ describe("what a carrier rejected (docs/contract.md#send-outcome)", () => {
 describe("unlock (docs/contract.md#unlock)", () => {
   const named = (one: Service, phone_number: string) => ({ customer_uuid: one.customer, phone_number });
 
-  it("frees the number's open messages in range, country, pot and crowd, and those of nobody else", async () => {
+  it("gives back the number's open messages in range, country, pot and crowd, and no one else's", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: { ...only("range"), range: { mode: "enforce", seeds: [8, 8, 8] } } } });
     await creates(one, 5, () => french(1));
     await creates(one, 3, (i) => french(10 + i));
@@ -517,7 +517,7 @@ describe("unlock (docs/contract.md#unlock)", () => {
     expect(pending(await creates(two, 60, (i) => french(100 + i)))).toBe(30);
   });
 
-  it("gives back nothing twice: not what was verified before, nor what is verified after", async () => {
+  it("gives back nothing twice that is verified before or after it", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, lifetime: 7_200, spam: only("range") } });
     const made: string[] = [];
     for (let i = 0; i < 4; i++) made.push((await one.create(french(1))).authentication_uuid);
@@ -530,7 +530,7 @@ describe("unlock (docs/contract.md#unlock)", () => {
     expect(pending(await creates(one, 50, (i) => french(100 + i))), "the seed, and two for one number").toBe(7);
   });
 
-  it("nor what the safe list had let past, nor what a carrier had rejected before", async () => {
+  it("gives back nothing for messages that the safe list exempted or a carrier rejected before", async () => {
     const lists = { safe: { devices: ["safe"] } };
     const one = service({ store: new PlainStore(), lists, policy: { ...roomy, lifetime: 7_200, spam: only("range") } });
     await creates(
@@ -549,7 +549,7 @@ describe("unlock (docs/contract.md#unlock)", () => {
     expect(pending(await creates(one, 50, (i) => french(100 + i)))).toBe(5);
   });
 
-  it.each(["create", "retry"])("nor what a carrier rejects after it, of a %s that was under way", async (operation) => {
+  it.each(["create", "retry"])("gives back nothing twice that a carrier rejects after it, of a %s in progress", async (operation) => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, lifetime: 7_200, spam: only("range") } });
     const { authentication_uuid: id } = await one.create(french(1));
     await pass(one.clock, 31_000);
@@ -566,7 +566,7 @@ describe("unlock (docs/contract.md#unlock)", () => {
     expect(pending(await creates(one, 50, (i) => french(100 + i)))).toBe(5);
   });
 
-  it("by fifty at once over four processes happens once in 24 hours, and racing checks earn what they earn alone", async () => {
+  it("happens once in 24 hours for fifty concurrent calls in four processes, and concurrent checks earn as they do alone", async () => {
     for (let round = 0; round < 10; round++) {
       const set = fleet(4, { store: new SlowStore(), policy: { ...roomy, spam: only("range") }, storeTimeout: 60 });
       const one = at(set, 0);
@@ -586,7 +586,7 @@ describe("unlock (docs/contract.md#unlock)", () => {
     }
   });
 
-  it("gives the number its guesses again, once: at most twice sends a day × checks are judged in a day", async () => {
+  it("gives the number its guesses again once: at most twice sends per day × checks are evaluated in a day", async () => {
     const one = service({ store: new PlainStore(), policy: { lifetime: 86_400, limits: wide, spam: noSpamRules } });
     let judged = 0;
     const exhaust = async () => {
@@ -606,7 +606,7 @@ describe("unlock (docs/contract.md#unlock)", () => {
     expect(judged).toBe(100);
   });
 
-  it("of a number that has nothing, or of a test number, gives nobody credit", async () => {
+  it("gives no credit for a number without messages or a test number", async () => {
     const test = french(500);
     const one = service({ store: new PlainStore(), testNumbers: [{ number: test, code: "424242" }], policy: { ...roomy, spam: only("range", "country") } });
     for (let i = 0; i < 5; i++) await one.create(test);
@@ -615,7 +615,7 @@ describe("unlock (docs/contract.md#unlock)", () => {
     expect(pending(await creates(one, 50, (i) => french(i)))).toBe(5);
   });
 
-  it("after the parts of its messages are over takes nothing from the parts that count", async () => {
+  it("takes nothing from the current parts once the parts of its messages are over", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, lifetime: 86_400, spam: only("range") } });
     await creates(one, 5, () => french(1));
     one.clock.advance(40 * hour);
@@ -625,10 +625,10 @@ describe("unlock (docs/contract.md#unlock)", () => {
   });
 });
 
-describe("what counts for a day is over after it, and not before (docs/contract.md#open)", () => {
+describe("what counts for a day ends after it, and not before (docs/contract.md#open)", () => {
   const named = (one: Service, phone_number: string) => ({ customer_uuid: one.customer, phone_number });
 
-  it("what unlock cannot find any more, as its records have ended, is over 36 hours after it was sent (docs/contract.md#unlock)", async () => {
+  it("messages that unlock no longer finds, as their records have ended, stop counting 36 hours after they were sent (docs/contract.md#unlock)", async () => {
     const clock = fixedClock(start);
     const one = service({ clock, store: new ForgetfulStore(() => clock.now()), policy: { ...roomy, spam: only("range") } });
     await creates(one, 5, () => french(1));
@@ -638,7 +638,7 @@ describe("what counts for a day is over after it, and not before (docs/contract.
     expect(await ending(one.create(french(1)))).toBe("pending");
   });
 
-  // Messages, and what gives them back so many hours later; then every hour a look at how much the range takes.
+  // Messages that are given back so many hours later; then, at many hours, how much room the range has.
   const later = async (how: "verified" | "unlocked", hours: number) => {
     for (let begin = 0; begin < 12; begin += 2) {
       for (let look = 2; look < 48; look += 3) {
@@ -662,11 +662,11 @@ describe("what counts for a day is over after it, and not before (docs/contract.
     ["unlocked", 20],
     ["unlocked", 13],
     ["unlocked", 1],
-  ] as const)("%s %i hours later: at no hour of the next days may more be open than the seed and two for each verified", later);
+  ] as const)("%s %i hours later: at no hour of the next days is more open than the seed and two for each verified", later);
 });
 
 describe("a message just before the boundary of a part, verified just after (docs/contract.md#open)", () => {
-  it("earns two for each verified, at every hour of the next days", async () => {
+  it("earns no more than two for each verified, at every hour of the next days", async () => {
     const policy = { ...roomy, spam: only("range") };
     const edge = await boundary(policy);
     const rooms: Record<string, number> = {};
@@ -686,7 +686,7 @@ describe("a message just before the boundary of a part, verified just after (doc
 });
 
 describe("guesses of a number (docs/contract.md#guesses-claimed)", () => {
-  it("are counted over authentications, retries, keys, erasures, processes and secrets in another order", async () => {
+  it("are counted across authentications, retries, keys, erasures, processes and secrets in different order", async () => {
     const other = "b7Wq3ZrX9cTn5LvK2hJd8MfS4gYp6AeU";
     const shared = { store: new PlainStore(), clock: fixedClock(start), sender: sender(), customer: randomUUID() };
     const policy = { lifetime: 86_400, limits: wide, spam: noSpamRules };
@@ -713,7 +713,7 @@ describe("guesses of a number (docs/contract.md#guesses-claimed)", () => {
     expect(judged).toBeLessThanOrEqual(50);
   });
 
-  it("a lost answer of a check counts its guess once, and gives none back that was judged", async () => {
+  it("are counted at most once for a check whose response is lost, and never given back once evaluated", async () => {
     for (const fate of fates) {
       const store = rigged(new PlainStore());
       const one = service({
@@ -735,7 +735,7 @@ describe("guesses of a number (docs/contract.md#guesses-claimed)", () => {
     }
   });
 
-  it("of one number are not another's, nor another customer's", async () => {
+  it("do not count for another number or customer", async () => {
     const store = new PlainStore();
     const policy = { lifetime: 86_400, limits: { ...wide, perNumber: [{ limit: 1, window: 86_400 }] }, spam: noSpamRules };
     const [one, two] = [service({ store, policy }), service({ store, policy })];
@@ -756,7 +756,7 @@ describe("two processes whose clocks are 5 s apart, at the boundary of a part (d
     ["country", only("country"), 30, (i: number) => french(i, i % 100)],
     ["crowd", only("crowd"), 25, (i: number) => french(i)],
     ["pot", only("newCountries"), 30, (i: number) => land(i)(i)],
-  ] as const)("%s: its seed holds over both, in whatever order, and for the whole day after", async (_, spam, seed, number) => {
+  ] as const)("%s: the seed holds across both, in any order, and for the whole next day", async (_, spam, seed, number) => {
     const policy = { ...roomy, spam };
     const edge = await boundary(policy);
     for (const offset of [-9_999, -5_001, -5_000, -4_999, -2_500, -1, 0, 1, 2_500, 4_999, 5_000, 5_001]) {
@@ -771,7 +771,7 @@ describe("two processes whose clocks are 5 s apart, at the boundary of a part (d
           await creates(one, 3, (i) => number(100 + i));
           expect(shared.sender.messages.length, `${order}, ${offset} ms from the boundary`).toBe(seed);
         }
-        // A day later, less the difference: what was sent is within 24 hours of the one or of the other.
+        // A day later, minus the difference: the messages are within 24 hours for one process or the other.
         for (const one of [behind, ahead]) one.clock.advance(day - 5_001);
         await creates(behind, 3, (i) => number(200 + i));
         await creates(ahead, 3, (i) => number(300 + i));
@@ -780,7 +780,7 @@ describe("two processes whose clocks are 5 s apart, at the boundary of a part (d
     }
   });
 
-  it("a verification by the process ahead gives back to the one behind, and the other way", async () => {
+  it("a verification by either process gives back to the other", async () => {
     const policy = { ...roomy, spam: only("range") };
     const edge = await boundary(policy);
     for (const offset of [-5_000, -2_500, -1, 0, 2_500]) {
@@ -796,7 +796,7 @@ describe("two processes whose clocks are 5 s apart, at the boundary of a part (d
     }
   });
 
-  it("guesses hold over both, for 24 hours", async () => {
+  it("the limit of guesses holds across both, for 24 hours", async () => {
     const policy = { checks: 5, lifetime: 86_400, limits: { ...wide, perNumber: [{ limit: 2, window: 86_400 }] }, spam: noSpamRules };
     for (const offset of [0, 2 * hour, 2 * hour + 1_000, 5 * hour - 2_000]) {
       const shared = { store: new PlainStore(), sender: sender(), customer: randomUUID(), policy, clockSkew: 5 };
@@ -819,7 +819,7 @@ describe("two processes whose clocks are 5 s apart, at the boundary of a part (d
   });
 });
 
-describe("a store that answers late, or whose answers are lost (docs/contract.md#lost-write)", () => {
+describe("a store whose responses are late or lost (docs/contract.md#lost-write)", () => {
   const spam = { ...only("range", "crowd", "country", "newCountries", "address", "strangeNetwork"), trust: { open: 3 } };
   const limits = {
     ...wide,
@@ -831,7 +831,7 @@ describe("a store that answers late, or whose answers are lost (docs/contract.md
   const fields = { device_id: "device", ip: "198.51.100.7" };
 
   it.each(fates.flatMap((fate) => (["create", "keyed create", "retry", "refused create"] as const).map((operation) => [operation, fate] as const)))(
-    "each commit of a %s, %s: no code goes out on a 503, and every count comes back to what it was",
+    "each commit of a %s, %s: nothing is sent on a 503, and every count returns to what it was",
     async (operation, fate) => {
       for (let nth = 1; nth <= 3; nth++) {
         const plain = new PlainStore();
@@ -868,7 +868,7 @@ describe("a store that answers late, or whose answers are lost (docs/contract.md
         const now = counted(plain);
         const differing = Object.fromEntries(
           Object.keys({ ...now, ...before })
-            // A create that was taken back is listed, so that an erasure finds it.
+            // A create that was undone is listed, so that an erasure finds it.
             .filter((name) => !name.includes(":h:") && (now[name] ?? 0) !== (before[name] ?? 0))
             .map((name) => [name.slice(37), [before[name], now[name]]]),
         );
@@ -877,7 +877,7 @@ describe("a store that answers late, or whose answers are lost (docs/contract.md
     },
   );
 
-  it.each(fates)("each commit of a right check, %s: credit is given once, with the `valid` that somebody is told", async (fate) => {
+  it.each(fates)("each commit of a right check, %s: credit is given once, and the repeat returns `valid`", async (fate) => {
     for (let nth = 1; nth <= 2; nth++) {
       const plain = new PlainStore();
       const store = rigged(plain);
@@ -898,7 +898,7 @@ describe("a store that answers late, or whose answers are lost (docs/contract.md
     }
   });
 
-  it("that is late with everything, for each request of a crowd: what is not 503 is as it should be, and nothing is counted of what is", async () => {
+  it("many late or held commits of 200 concurrent creates: what returns 503 sends nothing and is not counted", async () => {
     const plain = new PlainStore();
     const store = rigged(plain);
     const one = service({ store, policy: { ...roomy, spam: only("range") } });
@@ -913,13 +913,13 @@ describe("a store that answers late, or whose answers are lost (docs/contract.md
     expect(one.sender.messages.length).toBe(pending(answers));
     const open = one.sender.messages.length;
     const rest = await creates(one, 200, (i) => french(1_000 + (i % 20), Math.floor(i / 20)));
-    // Ten ranges of 10,000 in one of 100,000: twelve.
+    // Ten ranges of 10,000 within one of 100,000, whose seed is twelve.
     expect(pending(rest) + open).toBe(12);
   });
 });
 
-describe("who is let past the rules, and what that earns (docs/contract.md#credits)", () => {
-  it("a trusted number passes when every rule but the crowd is full, in a bounded number of round trips (docs/contract.md#trust)", async () => {
+describe("messages exempt from the rules, and what they earn (docs/contract.md#credits)", () => {
+  it("a trusted number passes when the cells of every rule but the crowd's are full, in a bounded number of round trips (docs/contract.md#trust)", async () => {
     const store = rigged(new PlainStore());
     const all = only("range", "country", "newCountries", "address", "strangeNetwork", "crowd");
     const one = service({ store, policy: { ...roomy, spam: { ...all, trust: { open: 3 } } } });
@@ -938,7 +938,7 @@ describe("who is let past the rules, and what that earns (docs/contract.md#credi
     expect(store.calls.filter(({ method }) => method !== "tally").length).toBeLessThanOrEqual(5);
   });
 
-  it("a message past the rules by a safe device, and a retry that is not: what comes out is what went in", async () => {
+  it("a create exempted by a safe device, and a retry that is not: no more is given back than was counted", async () => {
     const one = service({ store: new PlainStore(), lists: { safe: { devices: ["safe"] } }, policy: { ...roomy, lifetime: 3_600, spam: only("range") } });
     for (let i = 0; i < 3; i++) {
       const { authentication_uuid: id } = await one.create(french(i), { device_id: "safe" });
@@ -950,7 +950,7 @@ describe("who is let past the rules, and what that earns (docs/contract.md#credi
     expect(pending(await creates(one, 50, (i) => french(100 + i)))).toBeLessThanOrEqual(5 + 3 * 2);
   });
 
-  it("an address earns with each verification, also of one number (docs/contract.md#balance)", async () => {
+  it("an address earns with each verification, even of one number (docs/contract.md#balance)", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: only("address") } });
     const fields = { ip: "198.51.100.7" };
     for (let i = 0; i < 4; i++) await verify(one, french(1), fields);
@@ -966,7 +966,7 @@ describe("who is let past the rules, and what that earns (docs/contract.md#credi
     ).toBe(8 + 4 * 2);
   });
 
-  it("a challenge that is solved passes every rule but the crowd, and no cap (docs/contract.md#challenge)", async () => {
+  it("a solved challenge passes every rule but the crowd's (docs/contract.md#challenge)", async () => {
     const challenge = { verify: async (proof: string) => proof === "solved" };
     const one = service({ store: new PlainStore(), challenge, policy: { ...roomy, spam: only("range", "crowd", "country") } });
     await creates(one, 5, (i) => french(i));
@@ -984,7 +984,7 @@ describe("who is let past the rules, and what that earns (docs/contract.md#credi
     expect(await ending(one.create(french(11)))).toBe("spam_detected");
   });
 
-  it("a cell of the caller's own is held to the unit by 1,000 racers, and earns by its own number (docs/contract.md#own-rules)", async () => {
+  it("a cell of the caller's own rule is exact under 1,000 concurrent creates, and earns its own `perVerified` (docs/contract.md#own-rules)", async () => {
     const spamRules = [{ name: "model", cell: ({ device_model }: { device_model?: string | undefined }) => device_model, seed: 7, perVerified: 1 }];
     const set = fleet(4, { store: new SlowStore(), spamRules: spamRules as never, policy: { ...roomy, spam: only() }, storeTimeout: 60 });
     const fields = { device_model: "emulator" };
@@ -999,7 +999,7 @@ describe("who is let past the rules, and what that earns (docs/contract.md#credi
 });
 
 describe("trust, credit and numbers (docs/contract.md#balance)", () => {
-  it("a verification takes its own messages out, retries too, each time; the two more once in 24 hours", async () => {
+  it("each verification gives back its own messages, retries included, and two more once in 24 hours", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, lifetime: 7_200, spam: only("range") } });
     for (let round = 0; round < 4; round++) {
       const { authentication_uuid: id } = await one.create(french(1));
@@ -1013,7 +1013,7 @@ describe("trust, credit and numbers (docs/contract.md#balance)", () => {
     expect(pending(await creates(one, 30, (i) => french(10 + i)))).toBe(7);
   });
 
-  it("a check of a code that was sent yesterday earns, and takes nothing out of parts that do not count any more", async () => {
+  it("a check of yesterday's code earns credit, and takes nothing out of parts that no longer count", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, lifetime: 200_000, longLifetime: true, spam: only("range") } });
     const made: string[] = [];
     for (let i = 0; i < 5; i++) made.push((await one.create(french(i))).authentication_uuid);
@@ -1026,7 +1026,7 @@ describe("trust, credit and numbers (docs/contract.md#balance)", () => {
     expect(more).toBeGreaterThanOrEqual(10);
   });
 
-  it("explain tells open, and the seed with two for each verified (docs/contract.md#explain)", async () => {
+  it("explain shows what is open, and the seed with two for each verified (docs/contract.md#explain)", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: only("range", "address") } });
     for (let i = 0; i < 3; i++) await verify(one, french(9_000 + i));
     await creates(one, 11, (i) => french(i));
@@ -1037,7 +1037,7 @@ describe("trust, credit and numbers (docs/contract.md#balance)", () => {
     expect(decisions).toMatchObject([{ rule: "range 4", mode: "enforce", value: 11, threshold: 11 }]);
   });
 
-  it("`retry_after` of what a cap refused is when there is room, and not a second earlier (docs/contract.md#facts)", async () => {
+  it("after the `retry_after` of a cap, there is room (docs/contract.md#facts)", async () => {
     const one = service({
       store: new PlainStore(),
       policy: { ...roomy, limits: { ...roomy.limits, perCustomer: [{ limit: 200, window: 3_600 }] }, spam: noSpamRules },
@@ -1054,9 +1054,9 @@ describe("trust, credit and numbers (docs/contract.md#balance)", () => {
   });
 });
 
-describe("an erasure, and a create that is taken back (docs/contract.md#erase)", () => {
+describe("an erasure, and a create that is undone (docs/contract.md#erase)", () => {
   const number = french(1_234);
-  /** What of the number, or of its authentications, a record tells. */
+  /** The records that still contain the number or the address of its callbacks. */
   const traces = (store: PlainStore) =>
     [...store.records.values()].filter(({ data }) => data.includes("+33612") || data.includes("receiver.example")).map(({ data }) => data);
 
@@ -1080,19 +1080,19 @@ describe("an erasure, and a create that is taken back (docs/contract.md#erase)",
     expect(traces(plain)).toEqual([]);
     expect(await one.verifier.history(named)).toEqual([]);
     expect(one.sender.messages).toEqual([]);
-    // A message whose record was erased before it could be taken back counts for as long as one that was sent.
+    // A message whose record was erased before it could be undone counts for as long as a sent one.
     expect([when === "before" ? 4 : 5, 5]).toContain(pending(await creates(one, 20, (i) => french(i))));
   };
   it.each(fates.map((fate) => ["after", fate] as const))(
-    "%s it is taken back, of a create whose commit was %s: nothing is left of the number, whatever lands later",
+    "%s the undoing of a create whose commit was %s, it leaves nothing of the number, whatever lands later",
     erased,
   );
   it.each(fates.map((fate) => ["before", fate] as const))(
-    "%s it is taken back, of a create whose commit was %s: what was under way is erased by the next erasure, and ends with its lifetime (docs/contract.md#erase)",
+    "%s the undoing of a create whose commit was %s, it leaves what was in progress to the next erasure (docs/contract.md#erase)",
     erased,
   );
 
-  it("after its twin was sent and erased: what takes a commit back that never landed leaves nothing, and its id stays unknown (docs/contract.md#take-back)", async () => {
+  it("undoing a commit that never landed, after its repeat was sent and erased, leaves nothing, and the id stays unknown (docs/contract.md#take-back)", async () => {
     const plain = new PlainStore();
     const store = rigged(plain);
     const one = service({ store, policy: roomy });
@@ -1113,8 +1113,8 @@ describe("an erasure, and a create that is taken back (docs/contract.md#erase)",
   });
 });
 
-describe("a process that stands still again and again (docs/contract.md#late-hand-over)", () => {
-  it.each(["create", "keyed", "retry"])("answers a %s in the end, has sent at most one message, and counts what was sent", async (operation) => {
+describe("a process that is suspended again and again (docs/contract.md#late-hand-over)", () => {
+  it.each(["create", "keyed", "retry"])("responds to a %s in the end, sends at most one message, and counts what was sent", async (operation) => {
     for (const times of [1, 2, 3, 100]) {
       const plain = new PlainStore();
       const steady = fixedClock(start);
@@ -1147,8 +1147,8 @@ describe("a process that stands still again and again (docs/contract.md#late-han
   });
 });
 
-describe("what happens before a lost commit is taken back (docs/contract.md#take-back)", () => {
-  /** A service with one message out, whose retry was answered 503; what takes it back is refused until `back` is called. */
+describe("what happens before a lost commit is undone (docs/contract.md#take-back)", () => {
+  /** A service with one message sent, whose retry returned 503; undoing it fails until `back` is called. */
   const lostRetry = async (fate: (typeof fates)[number], seed = 5) => {
     const store = rigged(new PlainStore());
     const spam = { ...only("range"), range: { mode: "enforce" as const, seeds: [seed, 1_000, 1_000] as const } };
@@ -1159,7 +1159,7 @@ describe("what happens before a lost commit is taken back (docs/contract.md#take
     let users = false;
     store.fate = (method) => (method !== "commit" || users ? "done" : ++commits === 1 ? fate : "refused");
     expect(await drive(one.clock, ending(one.retry(id)))).toBe("unavailable");
-    // The server lets go of what it held: it has landed.
+    // The held commit is released: it has landed.
     if (fate === "held") await store.release();
     const asUser = async <T>(call: () => Promise<T>): Promise<T> => {
       users = true;
@@ -1177,7 +1177,7 @@ describe("what happens before a lost commit is taken back (docs/contract.md#take
   };
   const landed = ["lost", "deaf", "late", "held"] as const;
 
-  it.each(landed)("the user types the first code: its range gets back what went in, and no more (%s)", async (fate) => {
+  it.each(landed)("the user enters the first code: its range gets back what was counted, and no more (%s)", async (fate) => {
     const { one, id, asUser, back } = await lostRetry(fate);
     expect(await asUser(() => ending(one.check(id, one.sender.codeOf(id, 1))))).toBe("valid");
     await back();
@@ -1185,24 +1185,24 @@ describe("what happens before a lost commit is taken back (docs/contract.md#take
     expect(pending(await creates(one, 50, (i) => french(100 + i)))).toBe(7);
   });
 
-  it.each(landed)("an operator unlocks the number (%s)", async (fate) => {
+  it.each(landed)("an operator unlocks the number: its range is empty again, without credit (%s)", async (fate) => {
     const { one, asUser, back } = await lostRetry(fate);
     expect(await asUser(() => one.verifier.unlock({ customer_uuid: one.customer, phone_number: french(1) }))).toMatchObject({ unlocked: true });
     await back();
     expect(pending(await creates(one, 50, (i) => french(100 + i)))).toBe(5);
   });
 
-  it.each(landed)("an operator erases the number (%s)", async (fate) => {
+  it.each(landed)("an operator erases the number: its message stays counted, and the lost retry may (%s)", async (fate) => {
     const { one, asUser, back } = await lostRetry(fate);
     expect(await asUser(() => one.verifier.erase({ customer_uuid: one.customer, phone_number: french(1) }))).toMatchObject({ erased: 1 });
     await back();
     const room = pending(await creates(one, 50, (i) => french(100 + i)));
-    // Nothing ties what was open to the number any more: it may be missing, never be there twice.
+    // Nothing ties the open messages to the number any longer: the retry may stay counted, the message is not given back.
     expect(room).toBeLessThanOrEqual(4);
     expect(room).toBeGreaterThanOrEqual(3);
   });
 
-  it.each(landed)("the user types wrong codes: each is counted, none is given back (%s)", async (fate) => {
+  it.each(landed)("the user enters wrong codes: each is counted, none is given back (%s)", async (fate) => {
     const { one, id, asUser, back } = await lostRetry(fate);
     for (let i = 0; i < 3; i++) expect(await asUser(() => ending(one.check(id, one.wrong(id))))).toBe("invalid");
     await back();
@@ -1211,7 +1211,7 @@ describe("what happens before a lost commit is taken back (docs/contract.md#take
     expect(rest).toEqual(["invalid", "invalid", "rate_limited"]);
   });
 
-  it.each(landed)("the user retries after the cool-down: that message's code lives, and its place is taken (%s)", async (fate) => {
+  it.each(landed)("the user retries after the cool-down: that message's code is live, and its place is taken (%s)", async (fate) => {
     const { one, id, asUser, back } = await lostRetry(fate);
     let how = "";
     for (let i = 0; i < 6 && how !== "approved"; i++) {
@@ -1225,7 +1225,7 @@ describe("what happens before a lost commit is taken back (docs/contract.md#take
     expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
   });
 
-  it.each(landed)("a keyed create is repeated and retried before it is taken back: one message, whose code lives (%s)", async (fate) => {
+  it.each(landed)("a keyed create is repeated and retried before it is undone: one message is sent, whose code is live (%s)", async (fate) => {
     const store = rigged(new PlainStore());
     const one = service({ store, policy: { ...roomy, lifetime: 3_600, spam: only("range") } });
     const keyed = () => one.create(french(1), {}, { idempotencyKey: "k" });
@@ -1256,8 +1256,8 @@ describe("what happens before a lost commit is taken back (docs/contract.md#take
   });
 });
 
-describe("clocks apart at the end of an authentication (docs/contract.md#check-order)", () => {
-  it("a code is not `invalid` to one process because another has found it expired, and its check costs no guess", async () => {
+describe("different clocks at the end of an authentication (docs/contract.md#check-order)", () => {
+  it("once one process has found an authentication expired, another does too, and its check uses up no guess", async () => {
     const shared = { store: new PlainStore(), sender: sender(), customer: randomUUID(), policy: { limits: wide, spam: noSpamRules } };
     const [late, early] = [fixedClock(start), fixedClock(start + 5_000)];
     const [behind, ahead] = [service({ ...shared, clock: late }), service({ ...shared, clock: early })];

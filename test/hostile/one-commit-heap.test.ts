@@ -5,7 +5,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { bundle } from "../store/processes.js";
 import type { Task, Told } from "./one-commit-process.js";
 
-describe("what a process remembers", () => {
+describe("what stays in the memory of a process", () => {
   let built: Awaited<ReturnType<typeof bundle>>;
   beforeAll(async () => {
     built = await bundle(new URL("./one-commit-process.ts", import.meta.url));
@@ -28,7 +28,7 @@ describe("what a process remembers", () => {
     [false, 2, false],
     [false, 10, true],
   ])(
-    "no string of the process's heap holds a number (erased: %s) %s lifetimes later, with other traffic: %s (docs/privacy.md)",
+    "no string in the heap contains the number (erased: %s) %s lifetimes later, with other traffic: %s (docs/privacy.md)",
     async (erased, lifetimes, traffic) => {
       const { traces, steps } = await heapAfter({ erased, lifetimes, traffic });
       expect(steps).toEqual(

@@ -18,7 +18,7 @@ export const only = (...on: readonly Rule[]): Spam => ({
   trust: { open: 0 },
 });
 
-/** No cap that a test meets without setting it. */
+/** No caps except those that a test sets. */
 export const roomy: PolicyOverride = {
   maxGuessOdds: 1,
   limits: { perNumber: [{ limit: 1_000, window: 86_400 }], perDevice: [], numbersPerDevice: [], perIp: [], numbersPerIp: [], perCustomer: [] },
@@ -28,7 +28,7 @@ export const roomy: PolicyOverride = {
 export const french = (index: number, range = 0, million = 12): string =>
   `+336${String(million).padStart(2, "0")}${String(range).padStart(2, "0")}${String(index).padStart(4, "0")}`;
 
-/** Mobiles of 40 countries, each in a range of its own for every 10,000; all of them valid by their plans. */
+/** Mobile numbers of 40 countries, valid in their numbering plans; every 10,000 indexes share a range. */
 export const abroad: readonly ((index: number) => string)[] = [
   (i) => `+4474001${String(i).padStart(5, "0")}`, // GB
   (i) => `+49151123${String(i).padStart(5, "0")}`, // DE
@@ -72,13 +72,13 @@ export const abroad: readonly ((index: number) => string)[] = [
   (i) => `+35840${String(1_000_000 + i)}`, // FI
 ];
 
-/** A verifier's service, several of them on one store for one customer, with one clock and one carrier. */
+/** Services of one customer, which share a store, a clock and a carrier. */
 export function fleet(count: number, options: Parameters<typeof service>[0] & { readonly store: Store }): Service[] {
   const shared = { clock: fixedClock(start), sender: sender(options.price), customer: "5f0f1b64-6f2e-4a57-9c3b-0d4d3a1e7c55", ...options };
   return Array.from({ length: count }, () => service(shared));
 }
 
-/** Proves a number: a create, and the code typed right. */
+/** Verifies a number: a create, and a check with the right code. */
 export async function verify(one: Service, number: string, fields: Record<string, unknown> = {}): Promise<void> {
   const { authentication_uuid: id, status } = await one.create(number, fields);
   if (status !== "pending") throw new Error(`create answered ${status}`);
@@ -87,12 +87,12 @@ export async function verify(one: Service, number: string, fields: Record<string
   await settled();
 }
 
-/** What goes on in the background goes on. */
+/** Lets background work continue. */
 export async function settled(count = 20): Promise<void> {
   for (let i = 0; i < count; i++) await new Promise((done) => setImmediate(done));
 }
 
-/** Creates one after the other, and how each was answered. */
+/** Creates one after the other; returns their statuses. */
 export async function creates(
   one: Service,
   count: number,
@@ -106,10 +106,10 @@ export async function creates(
 
 export const pending = (statuses: readonly string[]): number => statuses.filter((status) => status === "pending").length;
 
-/** Messages to a number. */
+/** How many messages were sent to a number. */
 export const sentTo = (out: Sender, number: string): number => out.messages.filter(({ to }) => to === number).length;
 
-/** A store in front of another: `after` runs once a commit is done and before its caller learns of it. */
+/** A wrapper of a store: `after` runs once a commit is done, before its caller gets the result. */
 export function tapped(store: Store, after: (change: Change, result: CommitResult) => Promise<void> | void): Store {
   return {
     find: (...args) => store.find(...args),
@@ -127,7 +127,7 @@ export function tapped(store: Store, after: (change: Change, result: CommitResul
   };
 }
 
-/** Each spam rule alone: its seed, numbers that meet in one of its cells, and what their creates bring. */
+/** Each spam rule alone: its seed, numbers that share one of its cells, and the fields of their creates. */
 export const seeds: readonly (readonly [string, Rule, number, (i: number) => string, (i: number) => Record<string, unknown>])[] = [
   ["range of 10,000", "range", 5, (i) => french(i), () => ({})],
   ["range of 100,000", "range", 12, (i) => french(i, i % 10), () => ({})],

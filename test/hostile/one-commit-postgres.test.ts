@@ -12,7 +12,7 @@ const server = await postgresServer("the hostile tests of the anti-spam rules on
 
 describe.runIf(server)("on PostgreSQL", () => {
   const pools: Pool[] = [];
-  // A pool keeps its connections for ten seconds, and those of all tests are more than the server has.
+  // A pool keeps its connections for ten seconds, and all tests together need more than the server allows.
   afterEach(async () => {
     await Promise.all(pools.splice(0).map((one) => one.end()));
   });

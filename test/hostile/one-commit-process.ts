@@ -9,7 +9,7 @@ import { noSpamRules } from "../../src/testing/verifier/no-limits.js";
 
 /** What a process of these tests does. */
 export type Task =
-  /** Creates, and stands still (SIGSTOP) once its store has answered, until its parent wakes it; then tells how the create ended and what was sent. */
+  /** Creates, stops (SIGSTOP) once its store has responded; when continued, reports the results and what was sent. */
   | {
       readonly do: "stand still";
       readonly url: string;
@@ -18,10 +18,10 @@ export type Task =
       readonly numbers: readonly string[];
       readonly cap: number;
     }
-  /** Lives with a number that nobody else knows, forgets it, and tells which strings of its heap still hold it. */
+  /** Uses a number that no one else knows, lets it end, and reports which strings of its heap still contain it. */
   | { readonly do: "forget"; readonly erased: boolean; readonly lifetimes: number; readonly traffic: boolean };
 
-/** What it tells its parent. */
+/** What it reports to its parent. */
 export type Told =
   | { readonly ready: true }
   | { readonly statuses: readonly string[]; readonly sent: readonly string[] }
@@ -40,7 +40,7 @@ async function standStill({ url, customer, secret, numbers, cap }: Extract<Task,
     ...inner,
     async commit(change) {
       const result = await inner.commit(change);
-      // All have been written: the process stands still before one of them is handed over.
+      // All have been written: the process stops before any of them is handed over.
       if (change.record !== undefined && ++waiting === numbers.length) process.kill(process.pid, "SIGSTOP");
       else if (waiting < numbers.length) await new Promise<void>((done) => void gates.push(done));
       for (const gate of gates.splice(0)) gate();
@@ -78,7 +78,7 @@ async function standStill({ url, customer, secret, numbers, cap }: Extract<Task,
   await tell({ statuses, sent });
 }
 
-/** Nine digits, as numbers: their text is made where it is needed, and let go of. */
+/** Nine digits, as numbers: their text is built only where it is needed, and not kept. */
 type Digits = readonly number[];
 const textOf = (digits: Digits): string => `+33${digits.join("")}`;
 
@@ -107,7 +107,7 @@ async function life(digits: Digits, service: ReturnType<typeof serviceOfHeap>, s
   await step("explain", verifier.explain(of));
   await step("unlock", verifier.unlock(named()));
   await step("more", verifier.createAuthentication(named()));
-  // The spelling of a person, which is none of E.164.
+  // A common spelling that is not E.164.
   await step("misspelt", verifier.createAuthentication({ customer_uuid: customer, phone_number: `+330${digits.join("")}` }));
   const response = await verifier.http.handle({
     method: "GET",
@@ -145,7 +145,7 @@ function serviceOfHeap() {
 }
 
 async function snapshot(): Promise<string[]> {
-  // Once it has been asked for a line of this file, V8 knows where each begins, and need not count for every function.
+  // Once V8 has computed a line number of this file, it knows where lines begin, and need not count for each function.
   void new Error("a line").stack;
   const chunks: Buffer[] = [];
   for await (const chunk of getHeapSnapshot()) chunks.push(chunk as Buffer);
@@ -168,7 +168,7 @@ async function forget({ erased, lifetimes, traffic }: Extract<Task, { do: "forge
   }
   service.clock.advance(1_000);
   await turns(20);
-  // What the language itself remembers of the last match.
+  // Replaces the last match, which the language itself remembers.
   /another/.exec("quite another text");
   (globalThis as { gc?: () => void }).gc?.();
   await turns(4);

@@ -16,7 +16,7 @@ import type { Task, Told } from "./one-commit-process.js";
 const installed = redisIsInstalled("the hostile tests of the anti-spam rules on Redis");
 const other = "b7Wq3ZrX9cTn5LvK2hJd8MfS4gYp6AeU";
 
-/** What becomes of one script: done, done without an answer, or never done. */
+/** What happens to one script: done, done but its response is lost, or not done. */
 type Loss = "done" | "lost" | "refused";
 
 describe.runIf(installed)("on a Redis server", () => {
@@ -36,7 +36,7 @@ describe.runIf(installed)("on a Redis server", () => {
     return client;
   };
 
-  /** Processes of one customer, each with a connection of its own. */
+  /** Processes of one customer, each with its own connection. */
   const processes = (count: number, options: Parameters<typeof service>[0] = {}, cluster = false): Service[] => {
     const shared = { clock: fixedClock(start), sender: sender(options?.price), customer: randomUUID(), storeTimeout: 30, ...options };
     const prefix = randomUUID();
@@ -44,12 +44,12 @@ describe.runIf(installed)("on a Redis server", () => {
   };
   const at = (set: readonly Service[], i: number): Service => set[i % set.length] as Service;
 
-  it("unlimited guesses: while one process repeats a keyed create that a rule refuses, three others guess: none is judged (docs/contract.md#guesses-claimed)", async () => {
+  it("unlimited guesses: while one process repeats a keyed create that a rule rejects, no guess of three others is evaluated (docs/contract.md#guesses-claimed)", async () => {
     const set = processes(4, { policy: { limits: wide, spam: only("range") } });
     const [one, ...others] = set as [Service, ...Service[]];
     await creates(one, 5, (i) => french(i));
     const target = french(77);
-    // No refusal is kept any more.
+    // From here on, no rejection is stored.
     for (let i = 0; i < 520; i++) await one.create(french(100 + i), {}, { idempotencyKey: `first ${i}` });
     const { authentication_uuid: id } = await one.create(target, {}, { idempotencyKey: "again" });
     let over = false;
@@ -70,7 +70,7 @@ describe.runIf(installed)("on a Redis server", () => {
     ["a cap", "unkeyed"],
     ["a cap", "keyed"],
   ])(
-    "of 600 creates of one number that %s refuses, %s, twenty an hour are kept, under a key 500 of the customer, until their end (docs/contract.md#refused-records)",
+    "of 600 creates of one number that %s rejects, %s, twenty are stored, or 500 under keys, until their end (docs/contract.md#refused-records)",
     async (by, how) => {
       await server.cli("FLUSHALL");
       const [one] = processes(1, { policy: { limits: wide, spam: by === "a cap" ? noSpamRules : only("range") } }) as [Service];
@@ -93,13 +93,13 @@ describe.runIf(installed)("on a Redis server", () => {
       const kept = how === "keyed" ? 500 : 20;
       expect(after.keys - before.keys).toBeLessThanOrEqual(kept + 10);
       expect(after.bytes - before.bytes).toBeLessThanOrEqual(kept * 1_200 + 16_000);
-      // "Stores clear away up to twenty minutes after an end": of records that is half an hour.
+      // Ten minutes of lifetime, and stores may delete up to twenty minutes after an end.
       const long = [...after.ends].filter(([key, ms]) => !before.ends.has(key) && ms > 30 * 60_000);
       expect(long.length, "records that stay for longer").toBeLessThan(15);
     },
   );
 
-  it("stopped for 6 s under 2,500 creates, it has counted none of them once it goes on (docs/contract.md#lost-write)", async () => {
+  it("a server that stops for 6 s during 2,500 creates has counted none of them once it continues (docs/contract.md#lost-write)", async () => {
     const own = await startRedis();
     const client = new Redis({ port: own.port, host: "127.0.0.1" }).on("error", () => {});
     const customer = randomUUID();
@@ -119,7 +119,7 @@ describe.runIf(installed)("on a Redis server", () => {
       await own.signal("SIGCONT");
       expect(tallied(answers)).toEqual({ unavailable: 2_500 });
       expect(out.messages).toEqual([]);
-      // One honest user for each range: those that find room at once, and those that do once all is taken back.
+      // One honest user for each range: some find room at once, the others once everything is undone.
       let waiting = Array.from({ length: 500 }, (_, range) => range);
       await eventually(
         "each range has room",
@@ -146,85 +146,82 @@ describe.runIf(installed)("on a Redis server", () => {
   it.each([
     ["one step", false],
     ["two steps", true],
-  ])(
-    "scripts whose answers are lost, or that never come, leave no member and no sum without a message: %s (docs/contract.md#two-steps)",
-    async (_, cluster) => {
-      const clock = fixedClock(start);
-      const redis = connect();
-      const limits = {
-        ...wide,
-        perNumber: [{ limit: 3, window: 86_400 }],
-        perDevice: [{ limit: 3, window: 86_400 }],
-        numbersPerDevice: [{ limit: 3, window: 86_400 }],
-        perCustomer: [{ limit: 3, window: 86_400 }],
-        spend: [{ amount: 3, per: "day" as const }],
+  ])("scripts that fail, or whose responses are lost, leave no member and no sum without a message: %s (docs/contract.md#two-steps)", async (_, cluster) => {
+    const clock = fixedClock(start);
+    const redis = connect();
+    const limits = {
+      ...wide,
+      perNumber: [{ limit: 3, window: 86_400 }],
+      perDevice: [{ limit: 3, window: 86_400 }],
+      numbersPerDevice: [{ limit: 3, window: 86_400 }],
+      perCustomer: [{ limit: 3, window: 86_400 }],
+      spend: [{ amount: 3, per: "day" as const }],
+    };
+    let seed = 1;
+    const random = () => {
+      seed = (seed * 48_271) % 2_147_483_647;
+      return seed / 2_147_483_647;
+    };
+    /** A customer whose next scripts meet these fates. */
+    const unlucky = (losses: Loss[]) => {
+      let armed = false;
+      const client = async (script: string, keys: string[], args: string[]) => {
+        const loss = armed ? (losses.shift() ?? "done") : "done";
+        if (loss === "refused") throw new Error("connection refused");
+        const answer = await redis.eval(script, keys.length, ...keys, ...args);
+        if (loss === "lost") throw new Error("connection reset");
+        return answer;
       };
-      let seed = 1;
-      const random = () => {
-        seed = (seed * 48_271) % 2_147_483_647;
-        return seed / 2_147_483_647;
-      };
-      /** A customer whose next scripts meet these fates. */
-      const unlucky = (losses: Loss[]) => {
-        let armed = false;
-        const client = async (script: string, keys: string[], args: string[]) => {
-          const loss = armed ? (losses.shift() ?? "done") : "done";
-          if (loss === "refused") throw new Error("connection refused");
-          const answer = await redis.eval(script, keys.length, ...keys, ...args);
-          if (loss === "lost") throw new Error("connection reset");
-          return answer;
-        };
-        const store = redisStore({ client: client as never, cluster, prefix: randomUUID() });
-        const spam = { ...only("range"), range: { mode: "enforce" as const, seeds: [3, 3, 3] as const } };
-        const one = service({ store, clock, price: 1, customer: randomUUID(), policy: { limits, spam, retryCooldowns: [0, 0, 0, 0] }, storeTimeout: 30 });
-        return { ...one, losses: [...losses], arm: (on: boolean) => (armed = on) };
-      };
-      // Five losses at most: what is taken back is tried for 45 s, about as often.
-      const fates = (): Loss[] => {
-        const losses = Array.from({ length: 1 + Math.floor(random() * 5) }, (): Loss => (random() < 0.6 ? "lost" : "refused"));
-        return losses.flatMap((loss): Loss[] => (random() < 0.4 ? ["done", loss] : [loss]));
-      };
-      const all = Array.from({ length: 150 }, () => unlucky(fates()));
-      const outcomes = await Promise.all(
-        all.map(async (one, i) => {
-          const fields = { device_id: "device" };
-          const first = i % 2 === 0 ? undefined : await one.create(french(1), fields);
-          one.arm(true);
-          const how = await ending(first === undefined ? one.create(french(1), fields) : one.retry(first.authentication_uuid));
-          return { how, first };
-        }),
+      const store = redisStore({ client: client as never, cluster, prefix: randomUUID() });
+      const spam = { ...only("range"), range: { mode: "enforce" as const, seeds: [3, 3, 3] as const } };
+      const one = service({ store, clock, price: 1, customer: randomUUID(), policy: { limits, spam, retryCooldowns: [0, 0, 0, 0] }, storeTimeout: 30 });
+      return { ...one, losses: [...losses], arm: (on: boolean) => (armed = on) };
+    };
+    // Up to five losses: undoing is tried for 45 s, about that often.
+    const fates = (): Loss[] => {
+      const losses = Array.from({ length: 1 + Math.floor(random() * 5) }, (): Loss => (random() < 0.6 ? "lost" : "refused"));
+      return losses.flatMap((loss): Loss[] => (random() < 0.4 ? ["done", loss] : [loss]));
+    };
+    const all = Array.from({ length: 150 }, () => unlucky(fates()));
+    const outcomes = await Promise.all(
+      all.map(async (one, i) => {
+        const fields = { device_id: "device" };
+        const first = i % 2 === 0 ? undefined : await one.create(french(1), fields);
+        one.arm(true);
+        const how = await ending(first === undefined ? one.create(french(1), fields) : one.retry(first.authentication_uuid));
+        return { how, first };
+      }),
+    );
+    // A minute, enough to undo everything that has to be undone.
+    for (let passed = 0; passed < 60_000; passed += 200) {
+      clock.advance(200);
+      await settled(3);
+      if (passed % 5_000 === 0) await redis.ping();
+    }
+    await redis.ping();
+    await settled(50);
+    for (const one of all) one.arm(false);
+    const wrong: string[] = [];
+    for (const [i, one] of all.entries()) {
+      const sent = one.sender.messages.length;
+      const { how, first } = outcomes[i] as (typeof outcomes)[number];
+      if (how === "unavailable" && sent !== (first ? 1 : 0)) wrong.push(`${one.losses}: a message under a 503`);
+      const rest = tallied(
+        await creates(
+          one,
+          5,
+          (n) => french(n % 2 ? 1 : 2),
+          () => ({ device_id: "device" }),
+        ),
       );
-      // A minute, in which what is taken back is.
-      for (let passed = 0; passed < 60_000; passed += 200) {
-        clock.advance(200);
-        await settled(3);
-        if (passed % 5_000 === 0) await redis.ping();
-      }
-      await redis.ping();
-      await settled(50);
-      for (const one of all) one.arm(false);
-      const wrong: string[] = [];
-      for (const [i, one] of all.entries()) {
-        const sent = one.sender.messages.length;
-        const { how, first } = outcomes[i] as (typeof outcomes)[number];
-        if (how === "unavailable" && sent !== (first ? 1 : 0)) wrong.push(`${one.losses}: a message under a 503`);
-        const rest = tallied(
-          await creates(
-            one,
-            5,
-            (n) => french(n % 2 ? 1 : 2),
-            () => ({ device_id: "device" }),
-          ),
-        );
-        if (rest["pending"] !== 3 - sent) wrong.push(`${first ? "retry" : "create"} ${how}, ${one.losses}: sent ${sent}, then ${JSON.stringify(rest)}`);
-      }
-      expect(wrong).toEqual([]);
-      expect(tallied(outcomes.map(({ how }) => how))["unavailable"]).toBeGreaterThan(30);
-    },
-  );
+      if (rest["pending"] !== 3 - sent) wrong.push(`${first ? "retry" : "create"} ${how}, ${one.losses}: sent ${sent}, then ${JSON.stringify(rest)}`);
+    }
+    expect(wrong).toEqual([]);
+    expect(tallied(outcomes.map(({ how }) => how))["unavailable"]).toBeGreaterThan(30);
+  });
 
   it.each(seeds)(
-    "%s: of 300 racers over four processes exactly the seed goes out, in one step and in two (docs/contract.md#cells-may-lag)",
+    "%s: 300 concurrent creates in four processes, and later ones, send exactly the seed, in one step and in two (docs/contract.md#cells-may-lag)",
     async (_, rule, seed, number, fields) => {
       for (const cluster of [false, true]) {
         const set = processes(4, { policy: { ...roomy, spam: only(rule) } }, cluster);
@@ -234,7 +231,7 @@ describe.runIf(installed)("on a Redis server", () => {
               ending(at(set, i).create(number(from + i), fields(from + i), i % 3 ? {} : { idempotencyKey: `k${from + i}` })),
             ),
           );
-        // "racers … may then refuse more than they need to, never admit more": what they left is there for who comes after.
+        // With two steps, concurrent creates may be rejected more than necessary; later ones use the rest.
         const racers = pending(await race(0));
         if (cluster) expect(racers).toBeLessThanOrEqual(seed);
         else expect(racers).toBe(seed);
@@ -253,7 +250,7 @@ describe.runIf(installed)("on a Redis server", () => {
     },
   );
 
-  it("twins of a keyed create over two processes are answered alike, refused or sent, twenty times of twenty (docs/contract.md#idempotency)", async () => {
+  it("concurrent creates under one key in two processes get the same result, rejected or sent, in twenty of twenty rounds (docs/contract.md#idempotency)", async () => {
     const set = processes(2, { policy: { limits: wide, spam: only("range") } });
     await creates(at(set, 0), 5, (i) => french(i));
     for (let round = 0; round < 20; round++) {
@@ -268,7 +265,7 @@ describe.runIf(installed)("on a Redis server", () => {
     }
   });
 
-  it("two secrets in different order in two processes: keyed twins send once (docs/contract.md#keyed-id)", async () => {
+  it("two processes with two secrets in different order: concurrent creates under one key send once (docs/contract.md#keyed-id)", async () => {
     const shared = { clock: fixedClock(start), sender: sender(), customer: randomUUID(), storeTimeout: 30, policy: { spam: noSpamRules } };
     const prefix = randomUUID();
     const orders: readonly (readonly [string, string])[] = [
@@ -283,7 +280,7 @@ describe.runIf(installed)("on a Redis server", () => {
     }
   });
 
-  describe("a process that is stopped", () => {
+  describe("a stopped process", () => {
     let built: Awaited<ReturnType<typeof bundle>>;
     beforeAll(async () => {
       built = await bundle(new URL("./one-commit-process.ts", import.meta.url));
@@ -294,7 +291,7 @@ describe.runIf(installed)("on a Redis server", () => {
       if (built) rmSync(built.outDir, { recursive: true });
     });
 
-    it("between commit and hand-over decides again when it wakes after more than storeTimeout: two in five seconds stay two (docs/contract.md#late-hand-over)", async () => {
+    it("decides again if it stopped between commit and hand-over for longer than storeTimeout: a cap of two in 5 s holds (docs/contract.md#late-hand-over)", async () => {
       const customer = randomUUID();
       const task: Task = { do: "stand still", url: server.url, customer, secret, numbers: [french(1), french(2)], cap: 2 };
       const child = fork(built.script, [JSON.stringify(task)], { execArgv: [] });

@@ -2,12 +2,12 @@ import { expect, it } from "vitest";
 import { ending, type Service, tallied, wide } from "./kit.js";
 import { creates, french, only, pending, roomy, seeds, settled } from "./one-commit-kit.js";
 
-/** Four processes of one customer on one store, each with a handle of its own. Registers its tests with vitest; `start` makes the processes. */
+/** Registers tests of four processes of one customer on one store; `start` makes them, each with its own handle. */
 export function oneCommitCases(start: (count: number, options: Parameters<typeof import("./kit.js").service>[0]) => Promise<Service[]>): void {
   const at = (set: readonly Service[], i: number): Service => set[i % set.length] as Service;
 
   it.each(seeds)(
-    "%s: racers over four processes let out no more than the seed, and what they left is there for who comes after (docs/contract.md#two-steps)",
+    "%s: 200 concurrent creates in four processes send no more than the seed, and later ones use the rest (docs/contract.md#two-steps)",
     async (_, rule, seed, number, fields) => {
       const set = await start(4, { policy: { ...roomy, spam: only(rule) } });
       const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => ending(at(set, i).create(number(i), fields(i)))));
@@ -28,7 +28,7 @@ export function oneCommitCases(start: (count: number, options: Parameters<typeof
     },
   );
 
-  it("a number that is verified in four processes at once earns once; twins of a key are answered alike (docs/contract.md#balance)", async () => {
+  it("a number verified in four processes at once earns once; concurrent creates under one key get the same result (docs/contract.md#balance)", async () => {
     const set = await start(4, { policy: { ...roomy, spam: only("range") } });
     const one = at(set, 0);
     const made = await Promise.all(Array.from({ length: 5 }, (_, i) => at(set, i).create(french(9_000))));
@@ -45,7 +45,7 @@ export function oneCommitCases(start: (count: number, options: Parameters<typeof
     }
   });
 
-  it("guesses of one number over twenty authentications and four processes stay at sends a day × checks (docs/contract.md#guesses-claimed)", async () => {
+  it("guesses of one number in twenty authentications and four processes stay within sends per day × checks (docs/contract.md#guesses-claimed)", async () => {
     const set = await start(4, { policy: { lifetime: 200_000, longLifetime: true, limits: wide, spam: only() } });
     const one = at(set, 0);
     const ids: string[] = [];
@@ -56,7 +56,7 @@ export function oneCommitCases(start: (count: number, options: Parameters<typeof
     const answers = await Promise.all(Array.from({ length: 200 }, (_, i) => ending(at(set, i).check(ids[i % 20] as string, one.wrong(ids[i % 20] as string)))));
     const judged = answers.filter((status) => status === "invalid").length;
     expect(judged).toBeLessThanOrEqual(50);
-    // On a loaded machine some of these do not get their turn in time, and are rejected too.
+    // On a loaded machine, some of these are not processed in time, and return `unavailable`.
     expect(answers.filter((status) => !["invalid", "rate_limited", "unavailable"].includes(status))).toEqual([]);
     for (let more = 0; more < 50 - judged; more++) await ending(one.check(ids[more % 20] as string, one.wrong(ids[more % 20] as string)));
     expect(await ending(one.check(ids[19] as string, one.wrong(ids[19] as string)))).toBe("rate_limited");

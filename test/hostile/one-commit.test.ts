@@ -11,11 +11,11 @@ import { abroad, creates, day, fleet, french, hour, minute, only, pending, roomy
 /** The n-th country's numbers. */
 const land = (n: number) => abroad[n] as (index: number) => string;
 
-/** The rule `range`, of which the narrowest level alone is ever met. */
+/** The rule `range`, where only the narrowest level can be reached. */
 const narrow = { ...only("range"), range: { mode: "enforce" as const, seeds: [5, 1_000_000, 1_000_000] as const } };
 
-describe("guesses without end", () => {
-  it("unlimited guesses: a keyed create that a spam rule refuses never holds a code, whatever asks between its commits (docs/contract.md#refused-records)", async () => {
+describe("unlimited guesses", () => {
+  it("a keyed create that a spam rule rejects never holds a code, whatever checks come between its commits (docs/contract.md#refused-records)", async () => {
     const clock = fixedClock(start);
     const store = new ForgetfulStore(() => clock.now());
     const target = french(77);
@@ -28,7 +28,7 @@ describe("guesses without end", () => {
     };
     const one = service({
       ...options,
-      // Whatever is in the store while the create is under way: the others find the record by its id, or by the same key.
+      // While the create is in progress, others may find its record by its id, or by the same key.
       store: tapped(store, async (change) => {
         if (!attacking || change.record === undefined) return;
         attacking = false;
@@ -38,7 +38,7 @@ describe("guesses without end", () => {
     });
     await creates(one, 5, (i) => french(i));
     attacking = true;
-    // More than are kept of a number.
+    // Uses up the twenty that are stored of a number without a key.
     for (let i = 0; i < 20; i++) expect((await one.create(target, {}, { idempotencyKey: `first ${i}` })).status).toBe("spam_detected");
     for (let i = 0; i < 40; i++) {
       const { status, authentication_uuid: id } = await one.create(target, {}, { idempotencyKey: "again" });
@@ -50,7 +50,7 @@ describe("guesses without end", () => {
     expect(judged, "wrong codes judged for a number to which no message went").toBe(0);
   });
 
-  it("wrong codes are claimed per number: however many authentications live, sends a day × checks are judged in 24 hours (docs/contract.md#guesses-claimed)", async () => {
+  it("wrong codes are counted per number: with any number of authentications, sends per day × checks are evaluated in 24 hours (docs/contract.md#guesses-claimed)", async () => {
     const [one, two] = fleet(2, { store: new PlainStore(), policy: { lifetime: 86_400, limits: wide, spam: noSpamRules } });
     const number = french(1);
     const tenSends = async () => {
@@ -80,11 +80,11 @@ describe("guesses without end", () => {
   });
 });
 
-describe("a store filled by refusals", () => {
+describe("a store and rejected creates", () => {
   it.each([
     ["keyed", true],
     ["unkeyed", false],
-  ])("refusals fill no store: 1,200 of one number leave room in a memory store of 1,000, %s (docs/contract.md#refused-records)", async (_, keyed) => {
+  ])("1,200 rejected creates of one number leave room in a memory store of 1,000, %s (docs/contract.md#refused-records)", async (_, keyed) => {
     const one = service({ store: memoryStore({ name: randomUUID(), maxRecords: 1_000 }), policy: { limits: wide, spam: narrow } });
     await creates(one, 5, (i) => french(i));
     for (let i = 0; i < 1_200; i++) expect(await ending(one.create(french(77), {}, keyed ? { idempotencyKey: `k${i}` } : {}))).toBe("spam_detected");
@@ -98,7 +98,7 @@ describe("a store filled by refusals", () => {
     ["a cap", "unkeyed", "rate_limited"],
     ["a cap", "keyed", "rate_limited"],
   ])(
-    "what %s refused, %s, is kept until `expires_at`, no longer, and twenty an hour of a number, but for those under a key (docs/contract.md#refused-records)",
+    "creates rejected by %s, %s, are stored until `expires_at`, without a key only twenty an hour of a number (docs/contract.md#refused-records)",
     async (by, how, status) => {
       const clock = fixedClock(start);
       const store = new ForgetfulStore(() => clock.now());
@@ -121,9 +121,9 @@ describe("a store filled by refusals", () => {
   );
 });
 
-describe("take-backs that were dropped", () => {
+describe("undoing many creates at once", () => {
   it.each(["held", "lost", "deaf"] as const)(
-    "2,500 creates whose commits are %s at one time are all taken back: no cap and no range has counted one (docs/contract.md#lost-write)",
+    "2,500 creates whose commits are %s at the same time are all undone: no cap and no range counts one (docs/contract.md#lost-write)",
     async (fate) => {
       const store = rigged(new PlainStore());
       const limits = { ...wide, perCustomer: [{ limit: 2_500, window: 86_400 }] };
@@ -146,13 +146,13 @@ describe("take-backs that were dropped", () => {
   );
 });
 
-describe("a lost retry, and the retry after it", () => {
+describe("a lost retry and the next retry", () => {
   it.each(["held", "lost", "deaf", "late"] as const)(
-    "what takes a lost retry (%s) back never takes the user's later one for its own: its code lives, and sums are given back once (docs/contract.md#take-back)",
+    "undoing a lost retry (%s) never undoes the user's next one: its code stays live, and sums are given back once (docs/contract.md#take-back)",
     async (first) => {
       const limits = { ...wide, perNumber: [{ limit: 3, window: 86_400 }], perCustomer: [{ limit: 3, window: 86_400 }] };
       const outcomes: Record<string, number> = {};
-      // What becomes of the first two commits that take it back, how long the user waits, and when the server lets go of what it held.
+      // What happens to the first two commits that undo it, how long the user waits, and when held calls are released.
       for (const second of ["done", "refused", "lost", "silent", "deaf", "held"] as const)
         for (const third of ["done", "lost"] as const)
           for (const wait of [0, 300, 1_500, 3_000])
@@ -191,7 +191,7 @@ describe("a lost retry, and the retry after it", () => {
 
 /** A store of two steps whose connection breaks in the middle of a commit: before its record is written, or after. */
 class TornStore extends TwoStepStore {
-  /** What becomes of each commit in order; whole once there is no more. */
+  /** What happens to each commit, in order; all later ones are whole. */
   tears: ("before" | "after" | "whole")[] = [];
   private tear: "before" | "after" | "whole" = "whole";
 
@@ -223,45 +223,39 @@ describe("a store of two steps", () => {
     .flatMap((first) => tears.flatMap((second) => tears.map((third) => [first, second, third] as const)))
     .filter(([first]) => first !== "whole");
 
-  it.each(cases)(
-    "on a store of two steps, a create torn %s its record, and what takes it back %s and %s, leave nothing counted (docs/contract.md#two-steps)",
-    async (...torn) => {
-      const store = new TornStore();
-      const one = service({ store, price: 1, policy: { limits, spam: { ...only("range"), range: { mode: "enforce", seeds: [2, 2, 2] } } } });
-      const fields = { device_id: "device" };
-      store.tears = [...torn];
-      const first = await drive(one.clock, ending(one.create(french(1), fields)));
-      await pass(one.clock, 60_000);
-      store.tears = [];
-      expect(first).toBe("unavailable");
-      expect(one.sender.messages).toEqual([]);
-      const then = [await ending(one.create(french(1), fields)), await ending(one.create(french(2), fields))];
-      expect(then, "there is room for two").toEqual(["pending", "pending"]);
-      expect(await ending(one.create(french(3), { device_id: "another" })), "and for no more").not.toBe("pending");
-    },
-  );
+  it.each(cases)("a create torn %s its record, then undone by two commits (%s, %s), leaves nothing counted (docs/contract.md#two-steps)", async (...torn) => {
+    const store = new TornStore();
+    const one = service({ store, price: 1, policy: { limits, spam: { ...only("range"), range: { mode: "enforce", seeds: [2, 2, 2] } } } });
+    const fields = { device_id: "device" };
+    store.tears = [...torn];
+    const first = await drive(one.clock, ending(one.create(french(1), fields)));
+    await pass(one.clock, 60_000);
+    store.tears = [];
+    expect(first).toBe("unavailable");
+    expect(one.sender.messages).toEqual([]);
+    const then = [await ending(one.create(french(1), fields)), await ending(one.create(french(2), fields))];
+    expect(then, "there is room for two").toEqual(["pending", "pending"]);
+    expect(await ending(one.create(french(3), { device_id: "another" })), "and for no more").not.toBe("pending");
+  });
 
-  it.each(cases)(
-    "on a store of two steps, a retry torn %s its record, and what takes it back %s and %s, leave nothing counted (docs/contract.md#two-steps)",
-    async (...torn) => {
-      const store = new TornStore();
-      const one = service({ store, price: 1, policy: { limits, spam: noSpamRules } });
-      const { authentication_uuid: id } = await one.create(french(1));
-      await settled();
-      one.clock.advance(31_000);
-      store.tears = [...torn];
-      expect(await drive(one.clock, ending(one.retry(id)))).toBe("unavailable");
-      await pass(one.clock, 60_000);
-      store.tears = [];
-      expect(await one.retry(id)).toMatchObject({ status: "approved", remaining_retry: 3 });
-      expect(await ending(one.create(french(2)))).toBe("rate_limited");
-      expect(await ending(one.check(id, one.sender.codeOf(id, 1)))).toBe("valid");
-    },
-  );
+  it.each(cases)("a retry torn %s its record, then undone by two commits (%s, %s), leaves nothing counted (docs/contract.md#two-steps)", async (...torn) => {
+    const store = new TornStore();
+    const one = service({ store, price: 1, policy: { limits, spam: noSpamRules } });
+    const { authentication_uuid: id } = await one.create(french(1));
+    await settled();
+    one.clock.advance(31_000);
+    store.tears = [...torn];
+    expect(await drive(one.clock, ending(one.retry(id)))).toBe("unavailable");
+    await pass(one.clock, 60_000);
+    store.tears = [];
+    expect(await one.retry(id)).toMatchObject({ status: "approved", remaining_retry: 3 });
+    expect(await ending(one.create(french(2)))).toBe("rate_limited");
+    expect(await ending(one.check(id, one.sender.codeOf(id, 1)))).toBe("valid");
+  });
 });
 
 describe("messages that a carrier rejected", () => {
-  it("messages that a carrier surely rejected are not open: they close no range, no country, no pot and no address (docs/contract.md#send-outcome)", async () => {
+  it("messages that a carrier rejected are not open: they block no range, country, pot or address (docs/contract.md#send-outcome)", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: only("range", "country", "newCountries", "address", "crowd") } });
     one.sender.answer = async () => ({ outcome: "rejected" });
     for (let i = 0; i < 200; i++) {
@@ -273,7 +267,7 @@ describe("messages that a carrier rejected", () => {
     expect(await ending(one.create(french(500), { ip: "198.51.100.7" }))).toBe("pending");
   });
 
-  it("nor do rejected retries; an unknown one stays open, and the caps have counted all of them (docs/contract.md#send-outcome)", async () => {
+  it("rejected retries are not open, messages with an unknown outcome are, and caps count all of them (docs/contract.md#send-outcome)", async () => {
     const limits = { ...wide, perNumber: [{ limit: 4, window: 86_400 }] };
     const one = service({ store: new PlainStore(), policy: { maxGuessOdds: 1, lifetime: 3_600, limits, spam: only("range") } });
     const { authentication_uuid: id } = await one.create(french(1));
@@ -292,9 +286,9 @@ describe("messages that a carrier rejected", () => {
   });
 });
 
-describe("the pot of new countries on a refusal", () => {
-  it("a refusal gives the pot of new countries nothing back that it had not taken (docs/contract.md#spam-new-countries)", async () => {
-    // Answers come a turn later, so that racers of a process that has not heard of a country are under way together.
+describe("the pot of new countries after a rejection", () => {
+  it("a rejection gives nothing back to the pot of new countries that it had not taken (docs/contract.md#spam-new-countries)", async () => {
+    // Results come a turn later, so that concurrent creates overlap in a process that does not know the country yet.
     const store = tapped(new PlainStore(), () => settled(1));
     const options = { store, policy: { ...roomy, spam: only("range", "newCountries") } };
     const one = service(options);
@@ -327,15 +321,15 @@ describe("a number that is verified many times", () => {
       one!.clock.advance(minute);
     }
     expect(pending(await creates(one!, 100, (i) => french(i, range(i))))).toBe(out);
-    // What that day sent counts no more, and the number earns again.
+    // The messages of that day no longer count, and the number earns again.
     one!.clock.advance(38 * hour);
     await verify(two!, number);
     expect(pending(await creates(two!, 100, (i) => french(100 + i, range(i))))).toBe(out);
   });
 
-  it("nor of the pot of new countries, however many phones are verified ten times each (docs/contract.md#balance)", async () => {
+  it("one number earns the credit of the pot of new countries once, even if it is verified twice (docs/contract.md#balance)", async () => {
     const [one, two] = fleet(2, { store: new PlainStore(), policy: { ...roomy, spam: only("newCountries") } });
-    // Twice in each country: with three it is new no more.
+    // Twice in each country: with three verifications, it is no longer new.
     for (const i of ten) {
       await verify(one!, land(i)(0));
       await verify(two!, land(i)(0));
@@ -343,7 +337,7 @@ describe("a number that is verified many times", () => {
     expect(pending(await creates(one!, 200, (i) => land(10 + (i % 30))(Math.floor(i / 30) * 10_000)))).toBe(30 + 10 * 2);
   });
 
-  it("racing verifications of one number over four processes earn once (docs/contract.md#balance)", async () => {
+  it("concurrent verifications of one number in four processes earn once (docs/contract.md#balance)", async () => {
     const set = fleet(4, { store: new PlainStore(), policy: { ...roomy, spam: only("range") } });
     const number = french(9_000);
     const made = await Promise.all(Array.from({ length: 5 }, (_, i) => set[i % 4]!.create(number)));
@@ -355,7 +349,7 @@ describe("a number that is verified many times", () => {
 });
 
 describe("unlock", () => {
-  it("`unlock` unlocks by default: after the five messages that closed its range, the number and its neighbours can ask again (docs/contract.md#unlock)", async () => {
+  it("with default rules, unlocks a number whose five messages blocked its range, and its neighbors with it (docs/contract.md#unlock)", async () => {
     const one = service({ store: new PlainStore(), policy: { spam: {} } });
     const number = french(1);
     const named = { customer_uuid: one.customer, phone_number: number };
@@ -370,8 +364,8 @@ describe("unlock", () => {
   });
 });
 
-describe("twins of a refused create", () => {
-  it("twins of a keyed create that is then refused are refused alike: nobody waits for a message (docs/contract.md#idempotency)", async () => {
+describe("concurrent repeats of a rejected create", () => {
+  it("concurrent repeats of a keyed create that is then rejected get the same rejection (docs/contract.md#idempotency)", async () => {
     const inner = new PlainStore();
     for (let round = 0; round < 20; round++) {
       const twins: { status: string; authentication_uuid: string }[] = [];
@@ -396,8 +390,8 @@ describe("twins of a refused create", () => {
   });
 });
 
-describe("retries that are refused", () => {
-  it("refused retries raise no alarm: five messages and fifty retries shut no new network out (docs/contract.md#refusal-consumes-nothing)", async () => {
+describe("rejected retries", () => {
+  it("rejected retries raise no alarm: after five messages and fifty retries, a new network is not blocked (docs/contract.md#refusal-consumes-nothing)", async () => {
     const alarms: string[] = [];
     const one = service({
       store: new PlainStore(),
@@ -417,9 +411,9 @@ describe("retries that are refused", () => {
   });
 });
 
-describe("a lost create, and what its device and address had", () => {
+describe("a lost create, and the numbers of its device and address", () => {
   it.each(["lost", "deaf", "held", "late", "refused", "silent"] as const)(
-    "taking a create back (%s) drops no number that the device or address had before (docs/contract.md#lost-write)",
+    "undoing a create (%s) drops no number that the device or address had before (docs/contract.md#lost-write)",
     async (fate) => {
       for (const cap of ["numbersPerDevice", "numbersPerIp"])
         for (const step of [0, 1_000]) {
@@ -452,8 +446,11 @@ describe("a lost create, and what its device and address had", () => {
   );
 });
 
-describe("a process that stood still", () => {
-  /** A service whose process stands still for `still()` milliseconds just as the store has answered: the time has moved on when it wakes, and no timer has run yet. */
+describe("a process that was suspended", () => {
+  /**
+   * A service whose process is suspended for `still()` milliseconds just after the store has responded:
+   * when it wakes, time has passed, and no timer has run yet.
+   */
   const pausing = (options: Parameters<typeof service>[0], still: () => number) => {
     const steady = fixedClock(start);
     let ahead = 0;
@@ -464,7 +461,7 @@ describe("a process that stood still", () => {
     return { steady, ...service({ ...options, store, clock: clock as never }) };
   };
 
-  it("a process that stood still between commit and hand-over takes the write back and decides again: nothing is sent that was decided 2 s ago (docs/contract.md#late-hand-over)", async () => {
+  it("a process suspended between commit and hand-over undoes the write and decides again: nothing decided 2 s ago is sent (docs/contract.md#late-hand-over)", async () => {
     let still = 0;
     const one = pausing({ policy: { lifetime: 60, limits: { ...wide, perNumber: [{ limit: 2, window: 86_400 }] } } }, () => {
       const ms = still;
@@ -487,7 +484,7 @@ describe("a process that stood still", () => {
     expect(one.sender.messages).toHaveLength(3);
   });
 
-  it("one that wakes after the authentication's end sends nothing (docs/contract.md#late-hand-over)", async () => {
+  it("a process that wakes after the authentication's end sends nothing (docs/contract.md#late-hand-over)", async () => {
     let still = 0;
     const one = pausing({ policy: { lifetime: 60, limits: wide } }, () => still);
     const { authentication_uuid: id } = await one.create(1);
@@ -497,7 +494,7 @@ describe("a process that stood still", () => {
     expect(one.sender.messages).toHaveLength(1);
   });
 
-  it("two that stood still add nothing to a cap of two in five seconds (docs/contract.md#late-hand-over)", async () => {
+  it("two creates that were suspended take no room in a cap of two in five seconds (docs/contract.md#late-hand-over)", async () => {
     const store = new PlainStore();
     const policy = { ...roomy, limits: { ...roomy.limits, perCustomer: [{ limit: 2, window: 5 }] } };
     const out = sender();
@@ -510,10 +507,10 @@ describe("a process that stood still", () => {
   });
 });
 
-describe("secrets in another order", () => {
+describe("two secrets in different order", () => {
   const other = "b7Wq3ZrX9cTn5LvK2hJd8MfS4gYp6AeU";
 
-  it("two secrets in different order in two processes: keyed twins send once, and name one authentication (docs/contract.md#keyed-id)", async () => {
+  it("concurrent creates under one key in two processes send once, and return one authentication (docs/contract.md#keyed-id)", async () => {
     const store = tapped(new PlainStore(), () => settled(1));
     const shared = { store, clock: fixedClock(start), sender: sender(), customer: randomUUID() };
     const one = service({ ...shared, secret: [secret, other] });
@@ -527,7 +524,7 @@ describe("secrets in another order", () => {
     }
   });
 
-  it("and their caps, cells and guesses are the same ones (docs/contract.md#hashed-names)", async () => {
+  it("two processes share their caps and cells (docs/contract.md#hashed-names)", async () => {
     const shared = { store: new PlainStore(), clock: fixedClock(start), sender: sender(), customer: randomUUID() };
     const policy = { limits: { ...wide, perDevice: [{ limit: 7, window: 3_600 }] }, spam: only("range") };
     const set = [service({ ...shared, policy, secret: [secret, other] }), service({ ...shared, policy, secret: [other, secret] })] as const;
@@ -544,7 +541,7 @@ describe("secrets in another order", () => {
 });
 
 describe("the crowd rule and trusted users", () => {
-  it("the crowd rule holds for trusted users too; it ends by itself, and the safe list and `unlock` are ways out (docs/contract.md#spam-crowd)", async () => {
+  it("the crowd rule applies to trusted users too; it ends by itself, and the safe list and `unlock` are ways out (docs/contract.md#spam-crowd)", async () => {
     const trusted = french(9_999);
     const spam = { ...only("crowd"), trust: { open: 3 } };
     const options = { store: new PlainStore(), clock: fixedClock(start), sender: sender(), customer: randomUUID(), policy: { ...roomy, spam } };
@@ -565,7 +562,7 @@ describe("the crowd rule and trusted users", () => {
 });
 
 describe("a launch in a new country", () => {
-  it("a launch in a new country: who verified leaves the pot, and others find room in it (docs/contract.md#credits)", async () => {
+  it("verified users leave the pot, and others find room in it (docs/contract.md#credits)", async () => {
     const one = service({ store: new PlainStore(), policy: { ...roomy, spam: only("newCountries") } });
     const made: string[] = [];
     for (let i = 0; i < 29; i++) made.push((await one.create(land(0)(i * 10))).authentication_uuid);
@@ -577,7 +574,7 @@ describe("a launch in a new country", () => {
     expect(pending(await creates(one, 35, (i) => land(1 + (i % 30))(i)))).toBe(35);
   });
 
-  it("also where another process checks, which never heard of the country (docs/contract.md#credits)", async () => {
+  it("verified users leave the pot even if their codes are checked by processes that do not know the country (docs/contract.md#credits)", async () => {
     const shared = {
       store: new PlainStore(),
       clock: fixedClock(start),
@@ -596,7 +593,7 @@ describe("a launch in a new country", () => {
 
 describe("two caps of one window", () => {
   it.each(["perNumber", "perDevice", "numbersPerDevice", "perIp", "numbersPerIp", "perCustomer", "lookups"])(
-    "two caps of one window in policy.limits.%s are a fault of the options, which names them (docs/contract.md#every-window)",
+    "two caps of one window in policy.limits.%s throw an error that names the option (docs/contract.md#every-window)",
     (list) => {
       const caps = [
         { limit: 5, window: 86_400 },
@@ -613,10 +610,10 @@ describe("two caps of one window", () => {
   );
 });
 
-describe("the system's time put back", () => {
+describe("the system clock set back", () => {
   afterEach(() => void vi.restoreAllMocks());
 
-  /** The system's time goes back an hour once `call` is under way. */
+  /** Sets the system clock back an hour once `call` is in progress; returns how long the call took. */
   const setBack = async (call: () => Promise<unknown>): Promise<number> => {
     const real = Date.now.bind(Date);
     let back = 0;
@@ -629,7 +626,7 @@ describe("the system's time put back", () => {
     return performance.now() - began;
   };
 
-  it("the system's time put back an hour during a call moves no deadline: a store that hangs is answered 503 in time (docs/contract.md#store-deadline)", async () => {
+  it("moves no deadline of the store: a store that hangs gives 503 in time (docs/contract.md#store-deadline)", async () => {
     const store = rigged(new PlainStore());
     const one = service({ store, clock: undefined, storeTimeout: 0.5, sendTimeout: 0.5 });
     const { authentication_uuid: id } = await one.create(1);
@@ -646,7 +643,7 @@ describe("the system's time put back", () => {
     }
   });
 
-  it("nor the one that a carrier has (docs/contract.md#answer-time)", async () => {
+  it("moves no deadline of a carrier (docs/contract.md#answer-time)", async () => {
     const store = rigged(new PlainStore());
     const one = service({ store, clock: undefined, storeTimeout: 0.5, sendTimeout: 0.5 });
     one.sender.answer = () => new Promise(() => {});
@@ -658,7 +655,7 @@ describe("the system's time put back", () => {
   });
 
   it.each(["create", "check"])(
-    "nor may the store calls of one %s take longer together: calls that each answer in time, and lose each race (docs/contract.md#store-deadline)",
+    "does not extend the total time of one %s's store calls, each of which responds in time but loses its race (docs/contract.md#store-deadline)",
     async (operation) => {
       const real = Date.now.bind(Date);
       let back = 0;
@@ -684,15 +681,15 @@ describe("the system's time put back", () => {
   );
 });
 
-describe("verifications past the rules", () => {
-  it("verifications that the safe list let past the rules are in no cell and earn nothing (docs/contract.md#credits)", async () => {
+describe("verifications exempt from the rules", () => {
+  it("verifications of numbers on the safe list are in no cell and earn nothing (docs/contract.md#credits)", async () => {
     const safe = Array.from({ length: 7 }, (_, i) => french(9_000 + i));
     const one = service({ store: new PlainStore(), lists: { safe: { numbers: safe } }, policy: { ...roomy, spam: only("range") } });
     for (const number of safe) await verify(one, number);
     expect(pending(await creates(one, 50, (i) => french(i)))).toBe(5);
   });
 
-  it("nor where an address or a device was safe (docs/contract.md#credits)", async () => {
+  it("verifications from an address or device on the safe list are in no cell and earn nothing (docs/contract.md#credits)", async () => {
     const lists = { safe: { cidrs: ["203.0.113.0/24"], devices: ["the demo tablet"] } };
     const one = service({ store: new PlainStore(), lists, policy: { ...roomy, spam: only("range", "country", "newCountries") } });
     for (let i = 0; i < 4; i++) await verify(one, french(9_000 + i), { ip: "203.0.113.9" });
@@ -702,7 +699,7 @@ describe("verifications past the rules", () => {
 });
 
 describe("test numbers, and a retry after a 503", () => {
-  it("test numbers that are never sent to count in no statistics: neither as sent nor as verified (docs/contract.md#test-numbers)", async () => {
+  it("test numbers that are never sent to do not count in statistics, neither as sent nor as verified (docs/contract.md#test-numbers)", async () => {
     const number = "+447700900123";
     const one = service({ store: new PlainStore(), testNumbers: [{ number, code: "424242" }], statistics: {} });
     for (let i = 0; i < 3; i++) expect(await ending(one.check((await one.create(number)).authentication_uuid, "424242"))).toBe("valid");
@@ -715,7 +712,7 @@ describe("test numbers, and a retry after a 503", () => {
   });
 
   it.each(["lost", "deaf", "late", "held"] as const)(
-    "a keyed create whose commit was %s and taken back can be retried at once, as if it were its first message (docs/contract.md#retry-after-503)",
+    "a keyed create whose commit was %s and undone can be retried at once, as if the retry were its first message (docs/contract.md#retry-after-503)",
     async (fate) => {
       let waited = 0;
       for (const wait of [0, 100, 500, 1_000, 3_000, 10_000]) {
@@ -726,7 +723,7 @@ describe("test numbers, and a retry after a 503", () => {
         expect(await drive(one.clock, ending(keyed()))).toBe("unavailable");
         store.fate = () => "done";
         if (fate === "held") await store.release();
-        // The repeat is as quick as can be: it may find the record before it is taken back.
+        // The repeat comes at once, and may find the record before it is undone.
         const again = await drive(one.clock, keyed());
         expect(again.status).toBe("pending");
         if (one.sender.messages.length > 0) continue;

@@ -18,7 +18,7 @@ const number = near(1);
 const odd = <T>(value: unknown) => value as T;
 
 describe("fraud against default options", () => {
-  it("stops a range of 10,000 at five open messages, and opens it 24 to 36 hours later (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
+  it("blocks a range of 10,000 at five open messages, and allows it again 24 to 36 hours later (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
     for (let shift = 0; shift < 24; shift += 3) {
       const { clock, status } = service({}, { at: start + shift * hour });
       const attack = await each(8, (index) => status(near(index), { ip: address(index) }));
@@ -30,7 +30,7 @@ describe("fraud against default options", () => {
     }
   });
 
-  it("gives two messages more for each verified number, and not for each verification (docs/contract.md#balance)", async () => {
+  it("gives two more messages for each verified number, not for each verification (docs/contract.md#balance)", async () => {
     const { clock, visit, status } = service();
     const own = await each(9, async () => {
       clock.advance(11 * minute);
@@ -48,7 +48,7 @@ describe("fraud against default options", () => {
     }
   });
 
-  it("bounds an attack on an unused country from ever new addresses and devices, and lets the users of a busy one in", async () => {
+  it("limits an attack on an unused country from ever new addresses and devices, and allows the users of a busy one", async () => {
     const { clock, status, visit } = service();
     expect(tally(await each(40, (index) => visit(far(index), { ip: address(index), device_id: `home ${index}` })))).toEqual({ valid: 40 });
     const honest: string[] = [];
@@ -61,7 +61,7 @@ describe("fraud against default options", () => {
     expect(tally(honest)).toEqual({ valid: 6 });
   });
 
-  it("lets users of known networks in while a country's alarm is on, and strangers within the hour after (docs/fraud.md)", async () => {
+  it("allows users of known networks while a country's alarm is on, and strangers about an hour later (docs/fraud.md)", async () => {
     const { clock, status, visit, alarms } = service();
     await each(180, (index) => {
       clock.advance(24 * minute);
@@ -80,11 +80,11 @@ describe("fraud against default options", () => {
     expect(tally(known)).toEqual({ valid: known.length });
     expect(tally(strangers)).toEqual({ spam_detected: strangers.length });
     expect(tally(alarms().map(({ alarm }) => alarm)).country).toBeLessThanOrEqual(2);
-    clock.advance(hour + 6 * minute); // a twelfth longer, as all windows of sums
+    clock.advance(hour + 6 * minute); // a twelfth longer, as for all windows of sums
     expect(await visit(far(40_000), { ip: "91.1.2.3" })).toBe("valid");
   });
 
-  it("stops an attacker who enters each code at 25, and only the safe list passes the crowd rule (docs/contract.md#spam-crowd)", async () => {
+  it("blocks an attacker who enters each code at 25, and only the safe list is exempt from the crowd rule (docs/contract.md#spam-crowd)", async () => {
     const { status, visit } = service({ lists: { safe: { numbers: [near(900)] } }, challenge: { verify: async () => true } });
     expect(tally(await each(40, (index) => visit(near(index), { ip: address(index) })))).toEqual({ valid: 25, spam_detected: 15 });
     expect([await status(near(0)), await status(near(901), { proof: "solved" }), await status(near(900))]).toEqual([
@@ -94,7 +94,7 @@ describe("fraud against default options", () => {
     ]);
   });
 
-  it("opens a range filled by verified messages by time, not by unlocking its numbers (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
+  it("allows a range full of verified messages again with time, not by unlocking its numbers (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
     // "25 messages to it, verified or not | 24 to 36 hours | … `unlock` takes back only messages that were not verified".
     const { clock, verifier, status, visit } = service();
     await each(25, (index) => visit(near(index), { ip: address(index) }));
@@ -105,7 +105,7 @@ describe("fraud against default options", () => {
     expect(await status(near(100), { ip: address(100) })).toBe("pending");
   });
 
-  it("locks one number out by five messages for ten minutes, and as a new number of a full range for longer (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
+  it("blocks a number for ten minutes after five messages, and for longer if it is new, as its range is full (docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
     // "one number | … | 10 minutes, or 24 hours. Five unverified messages to a new number also fill its range: 24 to 36 hours".
     const { clock, verifier, status, create } = service();
     expect(tally(await each(5, (index) => status(number, { ip: address(index) })))).toEqual({ pending: 5 });
@@ -117,7 +117,7 @@ describe("fraud against default options", () => {
     expect(await status(number, { ip: address(11) })).toBe("pending");
   });
 
-  it("lets a trusted number past a full range and a full address while it has fewer than three open (docs/contract.md#trust)", async () => {
+  it("allows a trusted number with a full range and a full address while it has fewer than three open (docs/contract.md#trust)", async () => {
     const { clock, status, visit } = service();
     const ip = address(7);
     await visit(number, { ip });
@@ -129,7 +129,7 @@ describe("fraud against default options", () => {
     expect(await status(number, { ip }), "91 days later").toBe("spam_detected");
   });
 
-  it("never sends to toll numbers, wherever they are (docs/contract.md#destinations)", async () => {
+  it("never sends to toll numbers of any country (docs/contract.md#destinations)", async () => {
     const { status, messages } = service({ policy: { spam: noRules } });
     const tolls = "+33899123456 +33890123456 +449012345678 +448712345678 +447012345678 +19005551234 +18005551234 +881612345678 +881312345678";
     const more = "+882161234567 +883510012345678 +80812345678 +870773123456 +39899123456 +4918012345678 +34803123456 +46900123456 +27862123456";
@@ -144,7 +144,7 @@ describe("fraud against default options", () => {
     expect([await status(number), await status(near(2))]).toEqual(["rate_limited", "spam_detected"]);
   });
 
-  it("unlocks a number once a day over all processes, with its messages in the range that they filled (docs/privacy.md#unlock)", async () => {
+  it("unlocks a number once a day across all processes, with its messages in the range that they filled (docs/privacy.md#unlock)", async () => {
     const { clock, verifier, status, released } = service();
     await each(5, () => status(number));
     const other = released({}).verifier;
@@ -155,7 +155,7 @@ describe("fraud against default options", () => {
     expect((await other.unlock({ phone_number: number })).unlocked).toBe(false);
   });
 
-  it("lifts the caps of an erased number by unlock, while its messages stay counted in its range (docs/privacy.md#unlock)", async () => {
+  it("lifts the caps of an erased number by an unlock, while its messages stay counted in its range (docs/privacy.md#unlock)", async () => {
     // "Verified messages stay counted, and so do all messages of an erased number".
     const { clock, verifier, status } = service();
     await each(5, () => status(number));
@@ -167,7 +167,7 @@ describe("fraud against default options", () => {
     expect(await status(number)).toBe("pending");
   });
 
-  it("checks 50 wrong codes of a number, then none for a day, not even the right one (docs/contract.md#guesses-claimed)", async () => {
+  it("evaluates 50 wrong codes of a number, then no code for a day, not even the right one (docs/contract.md#guesses-claimed)", async () => {
     const { clock, create, enter, enterWrong } = service({ policy: { spam: noRules } });
     const checks: string[] = [];
     for (let visits = 0; visits < 20; visits++) {
@@ -182,7 +182,7 @@ describe("fraud against default options", () => {
     expect(await enter((await create(number)).authentication_uuid)).toBe("valid");
   });
 
-  it("raises wrong_codes at the 501st wrong code of many numbers (docs/fraud.md#how-the-rules-work)", async () => {
+  it("raises the alarm wrong_codes at the 501st wrong code of many numbers (docs/fraud.md#how-the-rules-work)", async () => {
     const { clock, create, enterWrong, alarms } = service({ policy: { spam: noRules } });
     let wrong = 0;
     for (let index = 0; wrong < 520; index++) {
@@ -196,7 +196,7 @@ describe("fraud against default options", () => {
     expect(alarms()).toMatchObject([{ alarm: "wrong_codes", wrong: 501, right: 0, threshold: 0.001 }]);
   });
 
-  it("keeps a small store open to honest users under a flood of rejected creates (docs/contract.md#refused-records)", async () => {
+  it("keeps room for honest users in a small store during a flood of rejected creates (docs/contract.md#refused-records)", async () => {
     const { clock, status, create, visit, log } = service({}, { maxRecords: 2000 });
     await each(3, (index) => visit(far(index), { ip: address(index) }));
     for (let index = 0; index < 1000; index++) {
@@ -208,7 +208,7 @@ describe("fraud against default options", () => {
     expect(log.lines).toEqual([]);
   });
 
-  it("counts nothing of one customer's attack in another customer's rules (docs/contract.md#spam-rules)", async () => {
+  it("does not count an attack on one customer in another customer's rules (docs/contract.md#spam-rules)", async () => {
     const [one, other] = [randomUUID(), randomUUID()];
     const { status } = service({ customers: [one, other].map((customer_uuid) => ({ customer_uuid, keys: [generateApiKey().key] })) });
     const calls = (customer_uuid: string) => each(60, (index) => status(far(index), { customer_uuid, ip: "192.0.2.1" }));
@@ -221,7 +221,7 @@ describe("options that change while traffic runs", () => {
   it.each<[string, Partial<VerifierOptions>]>([
     ["a number", { blockedNumbers: [number] }],
     ["a prefix", { blockedNumbers: ["+3306*", "+33612*"] }],
-  ])("sends nothing more to %s of blockedNumbers: a retry is rate_limited (docs/options.md, docs/errors.md#blocked_number)", async (_, blocked) => {
+  ])("sends nothing more to %s in blockedNumbers: a retry is rate_limited (docs/options.md, docs/errors.md#blocked_number)", async (_, blocked) => {
     const { clock, create, messages, released } = service();
     const { authentication_uuid } = await create(number);
     clock.advance(31_000);
@@ -273,7 +273,7 @@ describe("options that change while traffic runs", () => {
     expect(sent).toEqual(expected);
   });
 
-  it("reports a delivery to a number that came onto the block list as blocked, not as spam (docs/contract.md#lists)", async () => {
+  it("reports a delivery to a number newly on the block list as blocked, not as spam (docs/contract.md#lists)", async () => {
     // "A number on the block list is `blocked_number` (retry: `rate_limited`), an address or device on it `spam_detected`."
     const { clock, verifier, released } = service({ conversion: "reported" });
     const message = { phone_number: number, purpose: "login" };
@@ -299,7 +299,7 @@ describe("options that change while traffic runs", () => {
     expect([await more.status(number), await more.status(number)]).toEqual(["pending", "rate_limited"]);
   });
 
-  it("leaves a code that is out one check at least, and as many as its length allows at most (docs/contract.md#guess-budget)", async () => {
+  it("allows a pending code at least one check, and at most as many as its length allows (docs/contract.md#guess-budget)", async () => {
     const { create, released } = service();
     const { authentication_uuid } = await create(number);
     const { verifier } = released({ policy: { codeLength: 8, limits: { perNumber: [{ limit: 1000, window: 86_400 }] } } });
@@ -307,7 +307,7 @@ describe("options that change while traffic runs", () => {
     expect(checks).toEqual(["invalid", "rate_limited", "rate_limited"]);
   });
 
-  it("holds a spend ceiling in parallel, in every hour, and when it is lowered or raised (docs/routing.md#spend-ceiling)", async () => {
+  it("enforces a spend ceiling under concurrency, in every hour, and when it is lowered or raised (docs/routing.md#spend-ceiling)", async () => {
     const sent: number[] = [];
     const clock = fixedClock(start);
     const sender = () =>
@@ -329,7 +329,7 @@ describe("options that change while traffic runs", () => {
     expect(sent.length).toBeGreaterThan(15);
   });
 
-  it("keeps the last good list when its function returns something else, and logs it (docs/fraud.md#lists-and-challenges)", async () => {
+  it("keeps the last valid list when its function returns something invalid, and logs it (docs/fraud.md#lists-and-challenges)", async () => {
     for (const broken of [undefined, null, [], "x", [number], new Map(), { numbers: number }, { numbers: new Set([number]) }, JSON.stringify({})]) {
       let list: unknown = { numbers: [number] };
       const { clock, status, log } = service({ lists: { block: () => list as List } });
@@ -343,7 +343,7 @@ describe("options that change while traffic runs", () => {
     }
   });
 
-  it("rejects no one by a result of ipInfo that names no country (docs/operations.md#when-something-is-down)", async () => {
+  it("rejects no one if ipInfo returns something other than a country code (docs/operations.md#when-something-is-down)", async () => {
     // "`ipInfo` …: nothing: these fail open, and are logged". Sources write countries in many ways.
     for (const country of ["fr", "France", "FRA", "", "unknown"]) {
       const { status } = service({ ipInfo: () => ({ country }), policy: { spam: { signals: { mode: "enforce" } } } });
@@ -394,8 +394,8 @@ describe("options that change while traffic runs", () => {
 });
 
 describe("options as users write them", () => {
-  it("rejects options that are a promise or a Map, instead of leaving out all they hold (docs/errors.md#invalid_options)", async () => {
-    // `lists: loadLists()` without `await`: nothing would be blocked, and nothing would say so.
+  it("rejects options that are a promise or a Map, instead of ignoring their content (docs/errors.md#invalid_options)", async () => {
+    // `lists: loadLists()` without `await`: nothing would be blocked, without any error.
     const wrong: Record<string, unknown>[] = [
       { policy: Promise.resolve({ codeLength: 8 }) },
       { policy: new Map([["codeLength", 8]]) },
@@ -438,7 +438,7 @@ describe("options as users write them", () => {
         .toContain("testNumbers");
   });
 
-  it("rejects a memory store whose clock cannot be asked, when it is made (docs/testing.md, docs/stores.md)", () => {
+  it("throws when a memory store is created with a `now` that is not a function (docs/testing.md, docs/stores.md)", () => {
     for (const now of [fixedClock(), 5, "now", Date.now()])
       expect
         .soft(
@@ -448,7 +448,7 @@ describe("options as users write them", () => {
         .toContain("now");
   });
 
-  it("names what is wrong with options as users write them (docs/errors.md#invalid_options)", () => {
+  it("names the mistake in invalid options (docs/errors.md#invalid_options)", () => {
     const wrong: [string, Record<string, unknown>][] = [
       ["countries", { countries: "FR" }],
       ["countries", { countries: ["UK"] }],
@@ -492,7 +492,7 @@ describe("options as users write them", () => {
         .toContain(named);
   });
 
-  it("takes undefined as omitted at every level (docs/options.md)", async () => {
+  it("treats undefined as omitted at every level (docs/options.md)", async () => {
     const none = undefined;
     const { status, messages } = service({
       ...{ pepper: none, customers: none, testNumbers: none, statistics: none, message: { text: none, domain: none } },
@@ -513,7 +513,7 @@ describe("simulate", () => {
     attack: { messages: 30, perHour: 60, from: "country", numbers: { kind: "ranges", country: "UZ", ranges: 1 } },
   };
 
-  it("gives the same result for the same seed, also in parallel, and sends nothing by your sender (docs/fraud.md#simulation)", async () => {
+  it("returns the same result for the same seed, also in parallel, and never calls your sender (docs/fraud.md#simulation)", async () => {
     const sender = {
       send: async () => {
         throw new Error("sent");
@@ -525,7 +525,7 @@ describe("simulate", () => {
     expect([one.attack?.out, one.faults]).toEqual([5, 0]);
   });
 
-  it("rejects a scenario that it cannot play, and does not report its goals as reached (docs/fraud.md#simulation)", async () => {
+  it("rejects an invalid scenario, and does not report its goals as reached (docs/fraud.md#simulation)", async () => {
     const wrong: [string, Record<string, unknown>][] = [
       ["a misspelled field", { visitPerDay: 800 }],
       ["no number of visits", { visitsPerDay: undefined }],
@@ -543,7 +543,7 @@ describe("simulate", () => {
     }
   });
 
-  it("exits with 2 for a policy file that holds no policy (docs/fraud.md#simulation)", async () => {
+  it("exits with 2 if the policy file holds no policy (docs/fraud.md#simulation)", async () => {
     const folder = await mkdtemp(join(tmpdir(), "policy-"));
     onTestFinished(() => rm(folder, { recursive: true }));
     const file = join(folder, "policy.json");
