@@ -15,7 +15,7 @@ describe.runIf(installed)("the settings of docs/stores.md on PostgreSQL", () => 
   });
   afterAll(() => server?.stop());
 
-  it.runIf(hasPgbouncer)("behind PgBouncer a pool without statement_timeout is served, and the role's ends what takes too long", async () => {
+  it.runIf(hasPgbouncer)("behind PgBouncer, a pool without statement_timeout works, and the database's own statement_timeout applies", async () => {
     const url = await database(server);
     await sql(url, `alter database ${nameOf(url)} set statement_timeout = 1500`);
     const { statement_timeout: _, ...others } = settings;
@@ -25,8 +25,8 @@ describe.runIf(installed)("the settings of docs/stores.md on PostgreSQL", () => 
     expect([await ending(one.create(1)), one.log]).toEqual(["pending", []]);
   });
 
-  it("a server too slow for the first query of postgres.js, with the options of docs/stores.md, ends no process: requests return 503", async () => {
-    // Whoever listens now would end the test as Node.js ends a process.
+  it("a server too slow for the first query of postgres.js, with the options of docs/stores.md, gives 503 and ends no process", async () => {
+    // An unhandled rejection would fail the test here, as it would end a process: it is recorded instead.
     const listeners = process.listeners("unhandledRejection");
     const unhandled: string[] = [];
     process.removeAllListeners("unhandledRejection").on("unhandledRejection", (reason) => unhandled.push(String(reason)));

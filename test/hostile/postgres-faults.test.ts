@@ -10,10 +10,10 @@ import { chaos, database, hold, nameOf, pool, settings } from "./postgres-kit.js
 
 const installed = postgresIsInstalled("the hostile tests of PostgreSQL's faults");
 
-/** "Every request ends within its one deadline" of 2 s; what is above it is the test machine's. */
+/** "Every request ends within its one deadline" of 2 s; the rest is slack for a slow test machine. */
 const deadline = 12_000;
 
-describe.runIf(installed)("PostgreSQL under faults", () => {
+describe.runIf(installed)("PostgreSQL when connections and sessions fail", () => {
   let server: OwnPostgresServer;
   beforeAll(async () => {
     server = await startPostgres();
@@ -24,7 +24,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     service({ store: postgresStore({ pool: pool(url, { ...settings, ...more }) }), clock: undefined as never, ...options });
   const terminate = (url: string) => sql(server.url, `select pg_terminate_backend(pid) from pg_stat_activity where datname = '${nameOf(url)}'`);
 
-  /** How many sessions wait for others. */
+  /** How many sessions wait for a lock. */
   async function waiting(url: string): Promise<number> {
     const rows = await sql<{ n: number }>(
       server.url,
@@ -33,7 +33,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     return rows[0]?.n ?? 0;
   }
 
-  it("answers cut while a hundred creates share calls: none that failed was sent, each that was acknowledged once, and what failed costs nothing (docs/contract.md#lost-write)", async () => {
+  it("responses cut while creates share calls: an acknowledged create sends one message, a failed one sends none and costs nothing (docs/contract.md#lost-write)", async () => {
     const url = await database(server);
     const proxy = await startProxy(server.port);
     onTestFinished(() => proxy.close());
@@ -49,7 +49,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     proxy.cutAnswers(false);
     expect(Object.keys(before).filter((end) => !["pending", "unavailable", "rate_limited"].includes(end))).toEqual([]);
     expect(one.sender.messages).toHaveLength((before["pending"] ?? 0) + 1);
-    // What was lost is taken back in the background: in the end the cap has exactly its hundred.
+    // Counts of failed creates are taken back in the background: in the end the cap admits exactly 100.
     let sent = one.sender.messages.length;
     let next = 1_000;
     await eventually("the cap is used up", async () => {
@@ -62,7 +62,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     expect(one.sender.messages).toHaveLength(100);
   });
 
-  it("backends ended at random through 300 creates of three processes: messages are the acknowledged creates, and the cap is exact (docs/contract.md#stored-first)", async () => {
+  it("backends ended at random during 300 creates of three processes: one message per acknowledged create, and the cap is exact (docs/contract.md#stored-first)", async () => {
     const url = await database(server);
     const policy = { limits: { ...wide, perCustomer: [{ limit: 100, window: 3_600 }] } };
     const customer = randomUUID();
@@ -86,7 +86,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     expect(carrier.messages).toHaveLength(100);
   });
 
-  it("a customer whose rows another session holds is refused in time, and takes no connection from a quiet one (docs/contract.md#store-deadline)", async () => {
+  it("a customer whose rows another session locks gets 503 in time and does not block another customer (docs/contract.md#store-deadline)", async () => {
     const url = await database(server);
     const carrier = sender();
     const store = postgresStore({ pool: pool(url) });
@@ -112,7 +112,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     await eventually("the hot customer is served", async () => (await ending(hot.create(next++))) === "pending");
   });
 
-  it("a customer whose rows another session holds leaves a connection of a pool of four for another customer", async () => {
+  it("in a pool of four, a customer whose rows another session locks leaves a connection for another customer", async () => {
     const url = await database(server);
     const own = pool(url, { ...settings, max: 4 });
     const store = postgresStore({ pool: own });
@@ -132,9 +132,9 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     expect(tallied(ends)).toEqual({ pending: 5 });
   });
 
-  it("a pool that the application holds: 503 in time, nothing is sent, and what the pool hands over late costs nothing (docs/contract.md#fail-closed)", async () => {
+  it("a pool that the application uses up gives 503 in time; nothing is sent, and connections handed over late cost nothing (docs/contract.md#fail-closed)", async () => {
     const url = await database(server);
-    // Of `pg`'s defaults: nothing ends the wait for a connection.
+    // With the defaults of `pg`, nothing ends the wait for a connection.
     const shared = pool(url, { max: 3 });
     const one = service({
       store: postgresStore({ pool: shared }),
@@ -152,7 +152,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     await usesUpCap(one, 20);
   });
 
-  it("a pool of one connection: 300 racers of three customers, exact caps, exact guesses (docs/contract.md#caps)", async () => {
+  it("a pool of one connection keeps caps and wrong codes exact for 300 concurrent requests of three customers (docs/contract.md#caps)", async () => {
     const url = await database(server);
     const store = postgresStore({ pool: pool(url, { max: 1 }) });
     const set = [0, 1, 2].map(() => service({ store, storeTimeout: 120, policy: { limits: wide } }));
@@ -171,7 +171,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
   it.each([
     ["lock_timeout", "300ms"],
     ["statement_timeout", "300ms"],
-  ])("%s of the role: 503, nothing is sent, and all works when the other session lets go (docs/contract.md#fail-closed)", async (setting, value) => {
+  ])("%s gives 503 during another session's lock and sends nothing; afterwards it works (docs/contract.md#fail-closed)", async (setting, value) => {
     const url = await database(server);
     await sql(url, `alter database ${nameOf(url)} set ${setting} = '${value}'`);
     const one = on(url, { policy: { limits: wide } });
@@ -188,7 +188,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
   });
 
-  it("a database turned read-only under load: 503, nothing is sent, and it serves when it is over (docs/contract.md#fail-closed)", async () => {
+  it("a database turned read-only gives 503 and sends nothing until it is writable again (docs/contract.md#fail-closed)", async () => {
     const url = await database(server);
     const one = on(url, { policy: { limits: wide } });
     const { authentication_uuid: id } = await one.create(1);
@@ -199,7 +199,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     expect(tallied(await Promise.all(Array.from({ length: 10 }, (_, n) => ending(one.create(n + 10)))))).toEqual({ unavailable: 10 });
     expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("unavailable");
     expect(one.sender.messages).toHaveLength(sent);
-    // An outage is logged once a minute: this one began with connections that ended.
+    // An outage is logged once a minute, and this one began with ended connections: another service logs the cause.
     const other = on(url);
     expect(await ending(other.create(1))).toBe("unavailable");
     expect(String(other.log[0]?.fields["err"])).toMatch(/25006.*read-only/);
@@ -209,7 +209,7 @@ describe.runIf(installed)("PostgreSQL under faults", () => {
     expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
   });
 
-  it("serializable: four processes race on one number and one authentication, and no limit is passed (docs/contract.md#caps)", async () => {
+  it("serializable isolation: four processes that race on one number and one authentication exceed no limit (docs/contract.md#caps)", async () => {
     const url = await database(server);
     await sql(url, `alter database ${nameOf(url)} set default_transaction_isolation = 'serializable'`);
     const shared = { customer: randomUUID(), sender: sender(), policy: { limits: wide }, storeTimeout: 20 };

@@ -22,7 +22,7 @@ describe.runIf(server)("a process killed while its creates share calls", () => {
   });
   afterAll(() => rmSync(bundled.outDir, { recursive: true }));
 
-  it("after twenty of its forty commits: another repeats them under their keys, one message a number at most, each counted once (docs/contract.md#keyed-id)", async () => {
+  it("after 20 of its 40 commits: another process repeats the creates under their keys; at most one message per number, each counted once (docs/contract.md#keyed-id)", async () => {
     const url = await database(server);
     const numbers = Array.from({ length: 40 }, (_, n) => numberAt(n));
     const setup: Setup = { url, customer: randomUUID(), secret, cap: 41, now: start, numbers, end: 20 };

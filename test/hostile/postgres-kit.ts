@@ -5,7 +5,7 @@ import { newStore, type PostgresServer, poolOf, startPgbouncer } from "../suppor
 /** The settings of docs/stores.md for `pg`. */
 export const settings: PoolConfig = { connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500, max: 16 };
 
-/** Without deadlines of the pool's own, for tests whose services wait long: two loaded cores may need more than 1.5 s. */
+/** A pool without deadlines, for tests whose services wait long: two loaded cores may need more than 1.5 s. */
 export const patient: PoolConfig = { max: 16 };
 
 export const nameOf = (url: string): string => new URL(url).pathname.slice(1);
@@ -17,7 +17,7 @@ export async function database(server: PostgresServer | undefined): Promise<stri
   return url;
 }
 
-/** The address of a database through a PgBouncer of the test's own. */
+/** The address of a database through a PgBouncer that ends with the test. */
 export async function bounced(server: PostgresServer, url: string): Promise<string> {
   const bouncer = await startPgbouncer(server, 3);
   onTestFinished(() => bouncer.stop());
@@ -33,7 +33,7 @@ export function pool(url: string, options: PoolConfig = settings): Pool {
   return made;
 }
 
-/** A session that holds what the commits of a customer wait for. Returns what lets go of it. */
+/** Locks the row that a customer's commits wait for. Returns a function that releases it. */
 export async function hold(url: string, customer: string): Promise<() => Promise<void>> {
   const other = new Client({ connectionString: url });
   await other.connect();

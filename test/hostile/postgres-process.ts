@@ -11,7 +11,7 @@ export interface Setup {
   readonly cap: number;
   readonly now: number;
   readonly numbers: readonly string[];
-  /** The process ends once so many commits have been answered. */
+  /** The process kills itself after this many commits. */
   readonly end: number;
 }
 
@@ -20,7 +20,7 @@ export const policyOf = (cap: number) => ({
   limits: { perCustomer: [{ limit: cap, window: 3_600 }] },
 });
 
-/** Creates all at once, and is gone in the middle. */
+/** Starts all creates at once, and kills the process partway. */
 async function run({ url, customer, secret, cap, now, numbers, end }: Setup): Promise<void> {
   const inner = postgresStore({ pool: poolOf(url) });
   let answered = 0;

@@ -16,7 +16,7 @@ afterAll(() => server?.stop());
 const many = <T>(count: number, make: (at: number) => T): T[] => Array.from({ length: count }, (_, at) => make(at));
 
 describe.runIf(server)("a schema on PostgreSQL", () => {
-  it("two schemas in one database: a customer's caps, keys and records are its own in each, under a hundred requests in both", async () => {
+  it("two schemas in one database keep a customer's caps and records apart under a hundred concurrent requests", async () => {
     const url = await newDatabase(server);
     const shared = pool(url, patient);
     const [one, two] = ["phoneproof", "select"].map((schema) => postgresStore({ pool: shared, schema })) as [PostgresStore, PostgresStore];
@@ -32,7 +32,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     expect(await ending(b.check(id, a.sender.codeOf(id)))).toBe("invalid_auth_uuid");
   });
 
-  it("ten ensureSchema() while a hundred requests run, and by a role without rights: no request fails", async () => {
+  it("ten ensureSchema() during a hundred requests, half of them by a role without DDL rights, succeed and fail no request", async () => {
     const url = await database(server);
     const role = `role_${randomUUID().replaceAll("-", "")}`;
     await sql(
@@ -52,7 +52,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     await sql(url, `drop owned by ${role}`, `drop role ${role}`);
   });
 
-  it("dropped under a running service: 503 and a log that names the fix; made again, it serves without a restart", async () => {
+  it("dropped while a service runs gives 503 and a log entry that names the fix; created again, it works without a restart", async () => {
     const url = await database(server);
     const store = postgresStore({ pool: pool(url), prepare: true });
     const one = service({ store, clock: undefined as never, policy: { limits: wide } });
@@ -68,7 +68,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     expect(tallied(await Promise.all(many(10, (n) => ending(one.create(n + 20)))))).toEqual({ pending: 10 });
   });
 
-  it("out of the way and back: 503 until then, and all that was acknowledged is there", async () => {
+  it("renamed and renamed back gives 503 in between and loses no acknowledged verification", async () => {
     const url = await database(server);
     const one = service({ store: postgresStore({ pool: pool(url), prepare: true }), clock: undefined as never, policy: { limits: wide } });
     const made = await Promise.all(many(10, (n) => one.create(n)));
@@ -80,7 +80,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     for (const { authentication_uuid: id } of made) expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("valid");
   });
 
-  it("each column of the counters and records that is missing: 503, nothing is sent; the log names the fix, and it serves once it is back", async () => {
+  it("with any column of counters or records missing gives 503 and sends nothing; the log names the fix, and it works once restored", async () => {
     const url = await database(server);
     const columns = await sql<{ place: string; name: string }>(
       url,
@@ -96,7 +96,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     }
   });
 
-  it("what has ended goes while four processes send: nothing of the live is lost, and caps stay exact (docs/contract.md#early-end)", async () => {
+  it("expired rows are deleted while four processes send: no live record is lost, and caps stay exact (docs/contract.md#early-end)", async () => {
     const url = await database(server);
     const shared = {
       clock: fixedClock(Date.now()),
@@ -121,7 +121,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     expect(shared.sender.messages).toHaveLength(150);
     const made = shared.sender.messages;
     const checked: string[] = [];
-    // All at once take longer than a store's deadline where two cores do other work too.
+    // All at once would take longer than a store's deadline on two busy cores.
     for (let from = 0; from < made.length; from += 30) {
       const some = made.slice(from, from + 30);
       checked.push(...(await Promise.all(some.map(({ authentication_uuid: id, code }, n) => ending(at(n + 1).check(id, code))))));
@@ -129,7 +129,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     expect(tallied(checked)).toEqual({ valid: 150 });
   });
 
-  it("two erasures and two unlocks beside forty creates of one number in four processes: at most twice its caps go out, and a second erasure leaves none (docs/contract.md#unlock)", async () => {
+  it("two erasures and two unlocks during 36 creates of one number in four processes: at most twice its cap is sent, and a later erasure is complete (docs/contract.md#unlock)", async () => {
     const url = await database(server);
     const shared = { clock: fixedClock(start), customer: randomUUID(), sender: sender(), storeTimeout: 60, policy: { limits: wide } };
     const set = many(4, () => service({ ...shared, store: postgresStore({ pool: pool(url, patient) }) }));
@@ -169,7 +169,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
       ],
     ];
     it.each(clients)(
-      "%s: server connections that are reset under load: messages are the acknowledged creates, and the cap is exact (docs/contract.md#stored-first)",
+      "%s: server connections reset under load: one message per acknowledged create, and the cap is exact (docs/contract.md#stored-first)",
       async (_, connect) => {
         const url = await database(server);
         const through = await bounced(server as PostgresServer, url);
@@ -193,7 +193,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
           await ending(at(next).create(next++));
           return shared.sender.messages.length >= 60;
         });
-        // Connections that PgBouncer has not missed yet fail first.
+        // Dead connections that PgBouncer has not noticed yet fail first.
         for (const one of set)
           await eventually("all is taken back", () =>
             one.verifier.flush().then(

@@ -7,10 +7,10 @@ import { newDatabase, poolOf, postgresServer, sql } from "../support/postgres.js
 const server = await postgresServer("the hostile tests of PostgreSQL's settings");
 afterAll(() => server?.stop());
 
-/** Races, and what the server might read in another way than it was written. */
+/** Races, and values that the server might read differently from how they were written. */
 const contract = storeContract({ racers: 4 }).filter(({ name }) => /byte for byte|apart|racers|at once|lease|undo|revo|floor|part/.test(name));
 
-/** What a database may set for each of its sessions, none of it as it is by default. */
+/** Settings that a database may have for its sessions, none with its default value. */
 const settings: Readonly<Record<string, string>> = {
   datestyle: "'SQL, DMY'",
   timezone: "'Asia/Kathmandu'",
@@ -45,7 +45,7 @@ const shadows = [
   ...["commit", "tally", "find"].map((name) => `create function other.${name}(text) returns text language sql as 'select null::text'`),
 ];
 
-describe.runIf(server)("a PostgreSQL database whose settings are not the defaults", () => {
+describe.runIf(server)("a PostgreSQL database with non-default settings", () => {
   it.each<[string, Readonly<Record<string, string>>, readonly string[]]>([
     ["sessions that read and write texts, times and plans in another way, serializable", settings, []],
     [
@@ -54,7 +54,7 @@ describe.runIf(server)("a PostgreSQL database whose settings are not the default
       shadows,
     ],
     ["a search path that names the store's schema before pg_catalog", { search_path: "phoneproof, pg_catalog" }, []],
-  ])("%s: the store holds its contract (docs/contract.md#dumb-store)", async (_, set, statements) => {
+  ])("%s: the store passes its contract tests (docs/contract.md#dumb-store)", async (_, set, statements) => {
     const url = await newDatabase(server);
     const name = new URL(url).pathname.slice(1);
     await sql(url, ...statements, ...Object.entries(set).map(([setting, value]) => `alter database ${name} set ${setting} = ${value}`));
@@ -67,7 +67,7 @@ describe.runIf(server)("a PostgreSQL database whose settings are not the default
     await Promise.all([one.end(), two.end()]);
   });
 
-  it("a database that is not encoded in UTF-8 is named, and a text that it lacks fails alone (docs/contract.md#one-commit)", async () => {
+  it("a database not encoded in UTF-8 is reported, and only a text that it cannot encode fails (docs/contract.md#one-commit)", async () => {
     const name = `phoneproof_${randomUUID().replaceAll("-", "")}`;
     const url = new URL(server?.url ?? "");
     await sql(url.href, `create database ${name} encoding 'LATIN1' lc_collate 'C' lc_ctype 'C' template template0`);

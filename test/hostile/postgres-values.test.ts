@@ -25,7 +25,7 @@ const odd = [
   "x".repeat(60_000),
 ];
 
-describe.runIf(server)("odd values among innocent ones, in one call of PostgreSQL", () => {
+describe.runIf(server)("odd values next to ordinary ones, in one call of PostgreSQL", () => {
   let opened: NewStore;
   beforeAll(async () => {
     opened = await newStore(server);

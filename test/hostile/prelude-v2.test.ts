@@ -15,7 +15,7 @@ import { tallied } from "./kit.js";
 const id = z.string().regex(/^vrf_[0-7][0-9a-hjkmnp-tv-z]{25}$/);
 const request_id = z.string().min(1).optional();
 const metadata = z.strictObject({ correlation_id: z.string().optional() }).optional();
-/** No field or value that a client in another language does not know. */
+/** Strict: no field or value that clients in other languages do not know. */
 const Created = z.discriminatedUnion("status", [
   z.strictObject({ status: z.enum(["success", "retry"]), id, method: z.literal("message"), channels: z.tuple([z.literal("sms")]), metadata, request_id }),
   z.strictObject({
@@ -37,7 +37,7 @@ const check = "/v2/verification/check";
 const targetOf = (value: unknown) => ({ type: "phone_number", value });
 const again = (tries: number | string) => ({ "x-stainless-retry-count": String(tries) });
 
-/** One request as bytes, with any headers; fetch would refuse some. */
+/** Sends raw bytes with any headers; fetch rejects some of them. */
 function bytes(
   url: string,
   path: string,
@@ -61,11 +61,11 @@ function bytes(
   });
 }
 
-describe("bodies of every wrong kind", () => {
+describe("malformed bodies", () => {
   const deep = (levels: number) => `${'{"a":'.repeat(levels)}1${"}".repeat(levels)}`;
   const number = JSON.stringify(targetOf(numberOf(1)));
 
-  it("are a 4xx in the vendor's shape; nothing is sent, nothing is counted", async () => {
+  it("give 4xx in the vendor's format; nothing is sent or counted", async () => {
     const { url, apiKey, box, raw } = await serve();
     await raw("POST", create, { target: targetOf(numberOf(1)) });
     const texts: (string | Uint8Array)[] = [
@@ -125,7 +125,7 @@ describe("bodies of every wrong kind", () => {
     expect((await raw("POST", check, { target: targetOf(numberOf(1)), code: box.code() })).json["status"]).toBe("success");
   });
 
-  it("each field of a create and of a check in every wrong type: 200 where it is ignored, else a 400 that sends nothing; never a 500", async () => {
+  it("each field of create and the code of check, in every wrong type: 200 if it is ignored, else 400 and nothing is sent; never 500", async () => {
     const { raw, box } = await serve({ verifier: { policy: { limits: { perDevice: [], numbersPerDevice: [] } } } });
     const full = (n: number) => ({
       target: targetOf(numberOf(n)),
@@ -213,7 +213,7 @@ describe("bodies of every wrong kind", () => {
 });
 
 describe("keys", () => {
-  it("missing, wrong, in another header or scheme: 401 before the body is read; nothing is sent", async () => {
+  it("that are missing, wrong or in another header or scheme give 401 before the body is read; nothing is sent", async () => {
     const { url, apiKey, box } = await serve();
     const body = JSON.stringify({ target: targetOf(numberOf(1)), code: "123456" });
     const wrong: Record<string, string>[] = [
@@ -243,7 +243,7 @@ describe("keys", () => {
     expect(box.messages).toEqual([]);
   });
 
-  it("another customer's key opens nothing of this one's, with the right code neither", async () => {
+  it("another customer's key cannot check this customer's verification, even with the right code", async () => {
     const [a, b] = ["6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", "7f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f"];
     const keys = ["a".repeat(40), "b".repeat(40)] as const;
     const { raw, box } = await serve({
@@ -270,7 +270,7 @@ describe("keys", () => {
 });
 
 describe("429", () => {
-  it("is never to be repeated, names no time, and stays the same however often it is repeated, marked or not", async () => {
+  it("has x-should-retry: false and no retry-after, and stays the same on every repeat, whatever its retry count", async () => {
     const { raw, box, clock, wrong, target } = await serve();
     const body = { target: target() };
     const refused = async (path: string, more: object, code: string) => {
@@ -293,7 +293,7 @@ describe("429", () => {
     expect(box.messages).toHaveLength(5);
   });
 
-  it("200 creates at once send one message, and 200 right codes at once are one success", async () => {
+  it("200 concurrent creates send one message, and 200 concurrent right codes give one success", async () => {
     const { raw, box, target } = await serve();
     const creates = await Promise.all(Array.from({ length: 200 }, () => raw("POST", create, { target: target() })));
     expect(tallied(creates.map(({ json }) => String(json["status"] ?? json["code"])))).toEqual({ success: 1, premature_retry: 199 });
@@ -304,9 +304,9 @@ describe("429", () => {
   });
 });
 
-describe("responses that are lost after the server has answered", () => {
+describe("responses lost on the way to the client", () => {
   it.each([1, 2])(
-    "%i of them: the SDK gets the first result of each call; one message, one count",
+    "%i lost: the SDK gets the first result of each call, with one message and one count",
     async (drops) => {
       const service = await serve();
       const proxy = await losingProxy(service.url);
@@ -326,7 +326,7 @@ describe("responses that are lost after the server has answered", () => {
         expect(one.status).toBe("failure");
       }
       await expect(lost(() => verification.check({ target, code: service.box.code() }))).rejects.toMatchObject({ status: 429 });
-      // The next window.
+      // The guesses are used up: the next create starts another verification.
       const next = await lost(() => verification.create({ target }));
       expect(next.status).toBe("success");
       expect(next.id).not.toBe(first.id);
@@ -339,7 +339,7 @@ describe("responses that are lost after the server has answered", () => {
     60_000,
   );
 
-  it("the mark alone makes no second success of another code, number, key or body, and no message", async () => {
+  it("a retry count alone gives no success to another code or number, nor to the previous code after a new create", async () => {
     const { raw, box, target, clock } = await serve();
     await raw("POST", create, { target: target() });
     const code = box.code();
@@ -364,7 +364,7 @@ describe("responses that are lost after the server has answered", () => {
 });
 
 describe("odd requests", () => {
-  it("paths, methods and queries: the vendor's shape, no 5xx, nothing is sent", async () => {
+  it("odd paths, methods and lookups give 4xx in the vendor's format and send nothing; an odd query string is ignored", async () => {
     const { raw, box, target } = await serve();
     const body = { target: target(), code: "123456" };
     for (const path of [
@@ -404,7 +404,7 @@ describe("odd requests", () => {
     }
   });
 
-  it("answers of a store that is away are 503 with JSON, and nothing is sent; afterwards all is as before", async () => {
+  it("an unavailable store gives 503 with JSON and nothing is sent; afterwards everything works as before", async () => {
     const { raw, box, target, store } = await serve();
     const { commit, find } = store;
     await raw("POST", create, { target: target() });
@@ -426,7 +426,7 @@ describe("odd requests", () => {
     expect((await raw("POST", check, { target: target(), code: box.code(0) })).json["status"]).toBe("success");
   });
 
-  it("each answer of the two calls is one that a strict decoder knows", async () => {
+  it("every response of create and check passes a strict decoder", async () => {
     const { raw, box, target, clock, wrong } = await serve({
       verifier: {
         blockedNumbers: [numberOf(9)],
@@ -473,7 +473,7 @@ describe("odd requests", () => {
   });
 });
 
-it("webhooks of several verifications: both signatures hold for the body that came, redeliveries too, and not for another (docs/contract.md#callback-forms)", async () => {
+it("webhooks of several verifications: both signatures verify for the received body, redeliveries too, and not for a changed one (docs/contract.md#callback-forms)", async () => {
   const { publicKey, privateKey } = generateKeyPairSync("rsa", { modulusLength: 2048 });
   const hook = await receiver();
   onTestFinished(() => hook.close());

@@ -28,7 +28,7 @@ const root = join(import.meta.dirname, "../..");
 const number = numberAt(1);
 const target = { type: "phone_number" as const, value: number };
 
-/** What a test does to a request before it is served: `lost` serves it, and the client never gets the response. */
+/** What happens to a request: `lost` is served too, but the client never gets the response. */
 type Fate = "served" | "lost";
 
 interface Served extends Service {
@@ -87,7 +87,7 @@ async function form(of: Served, path: string, fields: Record<string, string>, ke
 }
 
 describe("a check whose first response was lost", () => {
-  it("returns the number that it proved, whole, when it is repeated under its key (docs/contract.md#sealed-number)", async () => {
+  it("returns the full verified number when it is repeated under its key (docs/contract.md#sealed-number)", async () => {
     const { verifier, customer: customer_uuid, sender } = service();
     onTestFinished(() => verifier.close());
     const { authentication_uuid } = await verifier.verifications.start({ customer_uuid, phone_number: number });
@@ -102,7 +102,7 @@ describe("a check whose first response was lost", () => {
     ]);
   });
 
-  it("never names two users alike: repeated results of two numbers differ (docs/api.md#verify-by-id)", async () => {
+  it("never confuses two users: repeated checks of two similar numbers return each number in full (docs/api.md#verify-by-id)", async () => {
     const { verifier, customer: customer_uuid, sender } = service();
     onTestFinished(() => verifier.close());
     const proven: unknown[] = [];
@@ -115,7 +115,7 @@ describe("a check whose first response was lost", () => {
     expect(proven).toEqual(["+33620001199", "+33620002299"]);
   });
 
-  it("is approved for the whole number when it is repeated by VerificationSid (docs/migrate/twilio-verify.md)", async () => {
+  it("is approved with the full number when it is repeated by VerificationSid (docs/migrate/twilio-verify.md)", async () => {
     const of = await serve();
     const { body } = await form(of, "/Verifications", { To: number, Channel: "sms" });
     const check = { VerificationSid: String(body["sid"]), Code: codeOf(of) };
@@ -125,7 +125,7 @@ describe("a check whose first response was lost", () => {
     expect(again).toEqual(first);
   });
 
-  it("gives phoneproof/client the number when the client itself repeats it (docs/contract.md#facts)", async () => {
+  it("gives phoneproof/client the number when the client repeats it automatically (docs/contract.md#facts)", async () => {
     const of = await serve();
     const { authentication_uuid } = await of.verifier.verifications.start({ customer_uuid: of.customer, phone_number: number });
     const client = createClient({ baseUrl: of.url, apiKey: keyOf(of.customer), customerUuid: of.customer });
@@ -202,7 +202,7 @@ describe("the OpenAPI documents, for generated clients", () => {
     expect({ differing, unknownToPython }).toEqual({ differing: [], unknownToPython: [] });
   });
 
-  it("lists every status that its calls return, a body that is too long included", async () => {
+  it("list every status that their calls return, also for a body that is too long", async () => {
     const of = await serve();
     const long = JSON.stringify({ x: "x".repeat(17_000) });
     const bearer = { authorization: `Bearer ${keyOf(of.customer)}`, "content-type": "application/json" };
@@ -232,7 +232,7 @@ describe("the OpenAPI documents, for generated clients", () => {
 });
 
 describe("better-auth's own routes", () => {
-  it("respond to an empty code with a documented error and a sentence for the user (docs/behind/better-auth.md#what-the-client-sees)", async () => {
+  it("respond to an empty or overlong code with a documented error whose message names no internal field (docs/behind/better-auth.md#what-the-client-sees)", async () => {
     const { verifier, customer: customer_uuid } = service();
     onTestFinished(() => verifier.close());
     const auth = createAuth({
@@ -264,8 +264,8 @@ describe("better-auth's own routes", () => {
   });
 });
 
-describe("Amazon Cognito's Lambda of the page", () => {
-  it("gets a temporary password sent, which has symbols by Cognito's own policy (docs/behind/index.md#amazon-cognito)", async () => {
+describe("the Lambda of the documentation for Amazon Cognito", () => {
+  it("gets a temporary password sent, with the symbols that Cognito's policy requires (docs/behind/index.md#amazon-cognito)", async () => {
     const { verifier, sender } = service({ customers: undefined });
     const server = await listening(
       createServer(nodeHandler(hooks(verifier, [genericHook({ token: "token-of-the-lambda", name: "cognito", conversion: "reported" })]))),
@@ -313,7 +313,7 @@ describe("a receiver in Express, with the raw body", () => {
   it.each([
     ["delivery_status", undefined],
     ["prelude-v2", "prelude-v2"],
-  ] as const)("verifies callbacks of the form %s by npm standardwebhooks (docs/callbacks.md#the-receiver)", async (_, callback_form) => {
+  ] as const)("verifies callbacks of the form %s with npm standardwebhooks (docs/callbacks.md#the-receiver)", async (_, callback_form) => {
     const receiver = await inExpress(() => ({ status: 204 }));
     const { verifier, customer: customer_uuid } = service({ callbacks: { sender: undefined as never, allowOrigins: [new URL(receiver.url).origin] } });
     onTestFinished(() => verifier.close());
@@ -326,7 +326,7 @@ describe("a receiver in Express, with the raw body", () => {
     expect(await verifier.flush()).toMatchObject({ delivered: 1 });
     const [secret = ""] = await verifier.webhookSecrets(customer_uuid);
     const [{ body, headers } = { body: "", headers: {} }] = receiver.posted;
-    // The library compares with the system's time, and the service's clock stands still in this test.
+    // The library compares with the system time, and the service's clock stands still in this test.
     const signed = headers as Record<string, string>;
     expect(() => new Webhook(secret).verify(body, signed)).toThrow(/too old/);
     const moved = String(Math.floor(Date.now() / 1000));
@@ -336,7 +336,7 @@ describe("a receiver in Express, with the raw body", () => {
   });
 });
 
-/** The outcome of one message through a carrier's sender: how it is stored, and why. */
+/** The stored outcome of one message through a carrier's sender, and its reason. */
 async function outcomeOf(sender: SmsSender): Promise<[state: string, reason: string | undefined]> {
   const { verifier, customer: customer_uuid } = service({ sender: sender as never, message: { text: { default: "Your code is {code}" } } });
   const { authentication_uuid } = await verifier.createAuthentication({ customer_uuid, phone_number: number });
@@ -345,8 +345,8 @@ async function outcomeOf(sender: SmsSender): Promise<[state: string, reason: str
   return [sends[0]?.state ?? "none", sends[0]?.reason];
 }
 
-describe("carriers, with the replies of their documentation", () => {
-  it("Africa's Talking: the recipient's statusCode decides, whatever the HTTP status of 200 or 201 (docs/carriers.md#the-senders)", async () => {
+describe("carriers, with the responses of their documentation", () => {
+  it("Africa's Talking: the recipient's statusCode decides, although the HTTP status is 201 (docs/carriers.md#the-senders)", async () => {
     let reply: object = {};
     const carrier = await inExpress(() => ({ status: 201, json: reply }));
     const sender = africasTalkingSender({ username: "acme", apiKey: "key", from: "ACME", baseUrl: carrier.url, receipts: false });
@@ -383,7 +383,7 @@ describe("carriers, with the replies of their documentation", () => {
     expect(Object.fromEntries(new URLSearchParams(first?.body))).toMatchObject({ username: "acme", to: number, from: "ACME", bulkSMSMode: "1" });
   });
 
-  it("Twilio: one request a message, no redirect followed, no retry of a 429, and its error code as the reason (docs/carriers.md#the-senders)", async () => {
+  it("Twilio: one request per message, no redirect is followed, no 429 is retried, and the error code is the reason (docs/carriers.md#the-senders)", async () => {
     const replies: [status: number, json: object, state: string, reason: RegExp][] = [
       [400, { code: 21211, message: `The 'To' number ${number} is not a valid phone number`, status: 400 }, "rejected", /21211/],
       [429, { code: 20429, message: "Too Many Requests", status: 429 }, "rejected", /20429/],
@@ -402,7 +402,7 @@ describe("carriers, with the replies of their documentation", () => {
     }
   });
 
-  it("Kannel's sendsms: text and URL reach it byte for byte through a template (docs/carriers.md#the-senders)", async () => {
+  it("Kannel's sendsms: text and receipt URL arrive unchanged through a URL template (docs/carriers.md#the-senders)", async () => {
     const carrier = await inExpress(() => ({ status: 202, text: "0: Accepted for delivery" }));
     const text = "Код {code} & 100% é+ #1";
     const sender = httpSender({
@@ -425,7 +425,7 @@ describe("carriers, with the replies of their documentation", () => {
 });
 
 describe("receipts", () => {
-  it("signed by npm twilio are read in every documented word, and others settle nothing (docs/carriers.md#delivery-receipts)", async () => {
+  it("signed by npm twilio are read in every documented status, and unknown ones settle nothing (docs/carriers.md#delivery-receipts)", async () => {
     const authToken = "t".repeat(32);
     const accountSid = `AC${"a".repeat(32)}`;
     const carrier = await inExpress(() => ({ status: 201, json: { sid: `SM${"a".repeat(32)}`, status: "queued" } }));
@@ -475,7 +475,7 @@ describe("receipts", () => {
     });
   });
 
-  it("of Africa's Talking settle by id and the dashboard's secret alone, in every documented word (docs/carriers.md#delivery-receipts)", async () => {
+  it("from Africa's Talking settle by id and the dashboard's secret alone, in every documented status (docs/carriers.md#delivery-receipts)", async () => {
     const secret = "dashboard-secret-of-at";
     const carrier = await inExpress(() => ({
       status: 201,
@@ -520,10 +520,10 @@ describe("receipts", () => {
   });
 });
 
-describe("programs without an SDK, over HTTP", () => {
+describe("programs over HTTP, with and without an SDK", () => {
   const run = promisify(execFile);
 
-  it("curl reaches the Twilio Verify wire as it does at Twilio: raw +, chunked, 100-continue, h2c offered (docs/migrate/twilio-verify.md#your-client)", async () => {
+  it("curl works with the Twilio Verify wire as with Twilio: raw +, chunked, 100-continue, h2c offered (docs/migrate/twilio-verify.md#your-client)", async () => {
     const of = await serve();
     const user = `AC${of.customer.replaceAll("-", "")}:${keyOf(of.customer)}`;
     const curl = async (...more: string[]) => {
@@ -550,7 +550,7 @@ describe("programs without an SDK, over HTTP", () => {
     expect(of.sender.messages).toHaveLength(4);
   });
 
-  it("the Prelude SDK reaches the wire from every base URL that people write, and no 4xx is sent twice (docs/migrate/prelude-v2.md#your-client)", async () => {
+  it("the Prelude SDK works with every usual form of the base URL, and repeats no 4xx (docs/migrate/prelude-v2.md#your-client)", async () => {
     const of = await serve();
     let index = 20;
     for (const base of ["", "/", "/v2", "/v2/"]) {
@@ -564,7 +564,7 @@ describe("programs without an SDK, over HTTP", () => {
     }
   });
 
-  it("the twilio client reaches the wire with a slash at the end of baseUrl, and with an API key's SID (docs/migrate/twilio-verify.md#your-credentials)", async () => {
+  it("the twilio client works with a trailing slash in baseUrl, and with an API key's SID (docs/migrate/twilio-verify.md#your-credentials)", async () => {
     const of = await serve();
     const accountSid = of.serviceSid.replace("VA", "AC");
     for (const client of [twilio(accountSid, keyOf(of.customer)), twilio(`SK${"b".repeat(32)}`, keyOf(of.customer), { accountSid })]) {

@@ -36,14 +36,14 @@ import { snsCertificate } from "../support/carriers/sns-key.js";
 import { callbackUrl, type Service, sender, service, wide } from "./kit.js";
 
 export const base = "https://otp.example";
-/** Within the life of the certificate of the tests' SNS. */
+/** Within the validity of the SNS certificate of the tests. */
 export const noon = Date.UTC(2027, 0, 1, 12);
 export const atSecret = "dashboard-secret-of-at";
 
-/** One carrier's way to tell of a message. */
+/** How one carrier reports on a message. */
 export interface Teller {
   readonly source: () => ReceiptSource;
-  /** A receipt of the message, as the carrier posts it: `url` where it was told to. `id`: the carrier's id. */
+  /** A receipt of the message as the carrier posts it. `url`: the address that it was given; `id`: its own id. */
   tell(what: {
     readonly url: string;
     readonly reference: string;
@@ -51,9 +51,9 @@ export interface Teller {
     readonly status: "delivered" | "undeliverable";
     readonly at: number;
   }): Promise<Asked>;
-  /** Whether the reference has to come back in a field (`field`), in the URL (`url`), or the id alone names the message. */
+  /** What identifies the message: the reference in a field (`field`) or in the URL (`url`), or the id alone (`id`). */
   readonly by: "field" | "url" | "id";
-  /** Whether something besides the reference vouches for it. */
+  /** Whether anything besides the reference authenticates it. */
   readonly signed: boolean;
 }
 
@@ -176,7 +176,7 @@ export const tellers: Readonly<Record<string, Teller>> = {
     by: "url",
     signed: true,
     tell: async ({ url, id, status, at }) => {
-      // V3 signs the query sorted, decoded.
+      // V3 signs the query sorted and decoded.
       return asked(await signPlivo({ MessageUUID: id, Status: status === "delivered" ? "delivered" : "failed" }, { at, url }));
     },
   },
@@ -269,7 +269,7 @@ export async function post(verifier: Verifier, { method = "POST", url, headers =
   });
 }
 
-/** A service that takes the receipts of every carrier; its messages are accepted as `SM1`, `SM2` … */
+/** A service that accepts the receipts of every carrier; its messages are accepted as `SM1`, `SM2` … */
 export function listening(options: Parameters<typeof service>[0] = {}): Service & { readonly settings: Parameters<typeof service>[0] } {
   const clock = options.clock ?? fixedClock(noon);
   const receipts: NonNullable<VerifierOptions["receipts"]> = { baseUrl: base, sources: providers.map((name) => tellers[name]!.source()) };
@@ -289,19 +289,19 @@ export function messageOf(one: Service, id: string): CodeMessage {
   return message;
 }
 
-/** Where the carrier was told to post receipts of a message. */
+/** The URL that a carrier was given for the receipts of a message. */
 export const urlOf = (message: CodeMessage, provider: string): string => (message.receipt_url ?? "").replace("{provider}", provider);
 
 /** Creates an authentication with callbacks. */
 export const begin = async (one: Service, index = 1): Promise<string> => (await one.create(index, { callback_url: callbackUrl })).authentication_uuid;
 
-/** What the caller was told of it, once all is delivered. */
+/** The events that the caller received of an authentication, once all are delivered. */
 export async function told(one: Service, id: string): Promise<string[]> {
   await one.verifier.flush();
   return one.hook.story(id);
 }
 
-/** The carrier's word on the newest message of an authentication. */
+/** The carrier's receipt for the newest message of an authentication. */
 export async function wordOf(
   provider: string,
   one: Service,

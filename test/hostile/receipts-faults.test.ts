@@ -14,7 +14,7 @@ const dashboard = (id: string, status: string) => ({
 const faulty = fates.filter((fate) => fate !== "late");
 
 describe("a store that hangs", () => {
-  it.each(providers)("%s: is answered 503 with retry-after within storeTimeout, and nothing is lost when the carrier repeats", async (provider) => {
+  it.each(providers)("%s: gives 503 with retry-after within storeTimeout, and the carrier's repeat is reported", async (provider) => {
     const store = rigged(new PlainStore());
     const one = listening({ store });
     const id = await begin(one);
@@ -29,7 +29,7 @@ describe("a store that hangs", () => {
     expect(await told(one, id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("is given storeTimeout once for a post of a hundred results, not once for each", async () => {
+  it("gets one storeTimeout for a post of a hundred results, not one for each", async () => {
     const store = rigged(new PlainStore());
     const one = listening({ store });
     const ids: string[] = [];
@@ -52,7 +52,7 @@ describe("a store that hangs", () => {
   });
 });
 
-/** Runs a receipt with a fault at its nth store call; then the carrier repeats what was not answered 2xx. */
+/** Posts a receipt with an error at its nth store call; the carrier repeats it if the response was not 2xx. */
 async function withError(by: "africastalking" | "infobip", fate: Fate, at: number) {
   const store = rigged(new PlainStore());
   const one = listening({ store });
@@ -70,13 +70,13 @@ async function withError(by: "africastalking" | "infobip", fate: Fate, at: numbe
   }
   await store.release();
   await turns();
-  // A stranger's receipt that comes again much later changes nothing.
+  // Another repeat, later, changes nothing.
   await post(one.verifier, word);
   return { story: await told(one, id), calls };
 }
 
-describe.each(["africastalking", "infobip"] as const)("%s: a store fault at each step of a receipt", (by) => {
-  it.each(faulty)("%s: neither lost nor told twice", async (fate) => {
+describe.each(["africastalking", "infobip"] as const)("%s: a store error at each step of a receipt", (by) => {
+  it.each(faulty)("%s: the receipt is neither lost nor reported twice", async (fate) => {
     for (let at = 1; at <= 8; at++) {
       const { story, calls } = await withError(by, fate, at);
       expect(story, `call ${at}`).toEqual(["1:submitted", "1:delivered"]);
@@ -85,7 +85,7 @@ describe.each(["africastalking", "infobip"] as const)("%s: a store fault at each
   });
 });
 
-describe("a receipt that is quicker than its message's id", () => {
+describe("a receipt that arrives before its message's id", () => {
   const early = (words: readonly string[], store = rigged(new PlainStore())) => {
     const one = listening({ store });
     let count = 0;
@@ -119,7 +119,7 @@ describe("a receipt that is quicker than its message's id", () => {
   });
 
   it.each(["held", "late"] as const)(
-    "in another process, with each of its store calls %s until the create has ended: neither lost nor told twice",
+    "in another process, with each of its store calls %s until the create has ended, is neither lost nor reported twice",
     async (fate) => {
       for (const status of ["Rejected", "Buffered"])
         for (let at = 1; at <= 6; at++) {
@@ -150,7 +150,7 @@ describe("a receipt that is quicker than its message's id", () => {
     },
   );
 
-  it("belongs to a retry's message as to the first's", async () => {
+  it("is matched to a retry's message as well as to the first", async () => {
     const { one } = early(["Rejected"]);
     const id = await begin(one);
     one.clock.advance(31_000);
@@ -158,7 +158,7 @@ describe("a receipt that is quicker than its message's id", () => {
     expect((await told(one, id)).sort()).toEqual(["1:submitted", "1:undeliverable", "2:submitted", "2:undeliverable"]);
   });
 
-  it("whatever the store does to any call of the create: the answer is no error once the message is out, and nothing is told twice", async () => {
+  it("with a store error at any call of a create after the send: create returns no error, and nothing is reported twice", async () => {
     for (const fate of faulty)
       for (let at = 2; at <= 8; at++) {
         const { one, store } = early(["Rejected"]);
@@ -183,7 +183,7 @@ describe("a receipt that is quicker than its message's id", () => {
       }
   });
 
-  it("is not lost to one fault of the store at the write of the id", async () => {
+  it("is not lost when the store fails once as the id is written", async () => {
     for (const fate of ["refused", "lost"] as const) {
       const { one, store } = early(["Rejected"]);
       let hit = false;
@@ -200,7 +200,7 @@ describe("a receipt that is quicker than its message's id", () => {
     }
   });
 
-  /** The sending process dies after so many store calls that follow the send; a process beside it hears the rest. */
+  /** The sending process dies `after` store calls past the send; another process receives the remaining receipts. */
   const dies = async (after: number) => {
     const data = new PlainStore();
     const store = rigged(data);
@@ -223,15 +223,15 @@ describe("a receipt that is quicker than its message's id", () => {
     return story;
   };
 
-  it.each([2, 3, 4, 5, 6])("a process that dies %i calls after the send: what the carrier says next is still heard, once", async (after) => {
+  it.each([2, 3, 4, 5, 6])("when its process dies %i store calls after the send, the carrier's next receipt is still reported, once", async (after) => {
     expect((await dies(after)).at(-1)).toBe("1:delivered");
   });
 
-  it("a process that dies between the record and the id: what the carrier says next is still heard", async () => {
+  it("when its process dies between the writes of the record and the id, the carrier's next receipt is still reported", async () => {
     expect((await dies(1)).at(-1)).toBe("1:delivered");
   });
 
-  it("one call of the store that hangs costs the record's write nothing, and the id's neither", async () => {
+  it("one hanging store call prevents neither the write of the record nor that of the id", async () => {
     const store = rigged(new PlainStore());
     const one = listening({ store });
     let from = Number.POSITIVE_INFINITY;
@@ -246,7 +246,7 @@ describe("a receipt that is quicker than its message's id", () => {
     expect(await told(one, id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("waits two minutes at most, by the verifier's clock", async () => {
+  it("waits up to two minutes, by the verifier's clock", async () => {
     for (const [wait, heard] of [
       [119_000, true],
       [121_000, false],
@@ -260,7 +260,7 @@ describe("a receipt that is quicker than its message's id", () => {
     }
   });
 
-  it("finds its message for three days, and never afterwards another's", async () => {
+  it("finds its message for three days, and not afterwards", async () => {
     for (const [days, heard] of [
       [0.9, true],
       [3.1, false],
@@ -273,7 +273,7 @@ describe("a receipt that is quicker than its message's id", () => {
     }
   });
 
-  it("of a campaign that is not ours fills nothing that stays", async () => {
+  it("for an unknown message stores nothing for longer than two minutes", async () => {
     const store = rigged(new PlainStore());
     const one = listening({ store });
     for (let i = 0; i < 50; i++) await post(one.verifier, dashboard(`campaign-${i}`, "Success"));
@@ -286,8 +286,8 @@ describe("a receipt that is quicker than its message's id", () => {
   });
 });
 
-describe("receipts of a record that has ended", () => {
-  it.each(providers)("%s: are answered 200 or 403 and make no record anew", async (provider) => {
+describe("receipts of an expired record", () => {
+  it.each(providers)("%s: get 200 or 403 and do not create the record again", async (provider) => {
     const clock = listening().clock;
     const inner = new ForgetfulStore(() => clock.now());
     const store = rigged(inner);
@@ -330,14 +330,14 @@ describe.runIf(redisIsInstalled("the hostile tests of receipts on Redis"))("seve
     return [first, ...rest];
   };
 
-  it("receipts that reach another process before the id is stored are neither lost nor told twice: 150 at once", async () => {
+  it("receipts for 150 messages at once that reach other processes before the id is stored are neither lost nor reported twice", async () => {
     const [one, two, three] = processes("early");
     const posts: Promise<{ status: number }>[] = [];
     let count = 0;
     one!.sender.answer = async () => {
       const messageId = `R${++count}`;
       const words = count % 2 ? ["Sent", "Rejected", "Rejected"] : ["Buffered", "Success"];
-      // Not waited for: each falls where it falls.
+      // Not awaited: each may arrive at any point of the create.
       for (const [i, word] of words.entries()) posts.push(post((i % 2 ? two : three)!.verifier, dashboard(messageId, word)));
       if (count % 3 === 0) await turns(count % 7);
       return { outcome: "accepted", messageId, idSpace: "africastalking" };
@@ -357,7 +357,7 @@ describe.runIf(redisIsInstalled("the hostile tests of receipts on Redis"))("seve
     }
   });
 
-  it("five hundred posts of one receipt over three processes are told once", async () => {
+  it("five hundred posts of one receipt to three processes are reported once", async () => {
     const all = processes("one");
     const id = await begin(all[0]!);
     const word = await wordOf("twilio", all[0]!, id);
@@ -366,7 +366,7 @@ describe.runIf(redisIsInstalled("the hostile tests of receipts on Redis"))("seve
     expect(await told(all[0]!, id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("a Redis that is stopped is answered 503, and the repeat is told", async () => {
+  it("a stopped Redis gives 503, and the repeated receipt is reported", async () => {
     const [one] = processes("stopped");
     const id = await begin(one!);
     const word = await wordOf("infobip", one!, id);

@@ -3,10 +3,10 @@ import { africasTalkingReceipts } from "../../adapters/sms/africastalking.js";
 import type { Verifier } from "../../src/index.js";
 import { atSecret, base, begin, listening, messageOf, noon, post, told, wordOf } from "./receipt-kit.js";
 
-describe("whichever order receipts come in", () => {
+describe("receipts in any order", () => {
   const words = ["submitted", "in_transit", "delivered", "undeliverable", "unknown"] as const;
 
-  it("events of a message are in their order, none twice, and none after a final one", async () => {
+  it("give the events of a message in order, none twice and none after a final one", async () => {
     let state = 7;
     const draw = (below: number) => (state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0) % below;
     const rank: Record<string, number> = { submitted: 0, in_transit: 1, unknown: 1, delivered: 2, undeliverable: 2 };
@@ -28,7 +28,7 @@ describe("whichever order receipts come in", () => {
     }
   });
 
-  it("three thousand at once for one message are told once each", async () => {
+  it("three thousand concurrent copies for one message are reported once", async () => {
     const one = listening();
     const id = await begin(one);
     const word = await wordOf("twilio", one, id);
@@ -37,7 +37,7 @@ describe("whichever order receipts come in", () => {
     expect(await told(one, id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("a thousand at once for a thousand messages are told each to its own", async () => {
+  it("a thousand concurrent receipts for a thousand messages are each reported for their own message", async () => {
     const one = listening();
     const ids: string[] = [];
     for (let i = 0; i < 1_000; i++) ids.push(await begin(one, i));
@@ -46,13 +46,13 @@ describe("whichever order receipts come in", () => {
     );
     expect(new Set((await Promise.all(posts)).map(({ status }) => status))).toEqual(new Set([200]));
     await one.verifier.flush();
-    // Past the leases of callbacks: see the next test.
+    // Past the leases of callbacks; see the next test.
     one.clock.advance(120_000);
     await one.verifier.flush();
     for (const [i, id] of ids.entries()) expect(one.hook.story(id)).toEqual(["1:submitted", i % 3 ? "1:delivered" : "1:undeliverable"]);
   });
 
-  it("one flush posts all that is due, of a thousand authentications with two events each", async () => {
+  it("two flushes post all that is due, of a thousand authentications with two events each", async () => {
     const one = listening();
     const ids: string[] = [];
     for (let i = 0; i < 1_000; i++) ids.push(await begin(one, i));
@@ -63,7 +63,7 @@ describe("whichever order receipts come in", () => {
   });
 });
 
-describe("the time a receipt says", () => {
+describe("the time in a receipt", () => {
   const at = async (time: unknown, after = 60_000) => {
     const one = listening();
     const id = await begin(one);
@@ -76,26 +76,26 @@ describe("the time a receipt says", () => {
     return { sent, now: one.clock.now(), told: Date.parse(stamp) };
   };
 
-  it("is told when it can be true", async () => {
+  it("is reported if it is plausible", async () => {
     const { sent } = await at(undefined);
     expect((await at(sent + 2_500)).told).toBe(sent + 2_500);
   });
 
   const { sent } = { sent: noon };
   it.each([Number.NaN, -1, sent + 61_000, 8.64e15, 8.64e15 + 1, 1.5e300, "x", {}, [], null, undefined])(
-    "is now where it is to come, or none: %s",
+    "is replaced with the current time if it is in the future or invalid: %s",
     async (time) => {
       const { now, told: when } = await at(time);
       expect(when).toBe(now);
     },
   );
 
-  it.each([0, 1, Math.floor(sent / 1000)])("is now where it is a zero, or seconds taken for milliseconds: %s", async (time) => {
+  it.each([0, 1, Math.floor(sent / 1000)])("is replaced with the current time if it is zero or in seconds: %s", async (time) => {
     const { now, told: when } = await at(time);
     expect(when).toBe(now);
   });
 
-  it.each([sent - 3_600_000, sent - 365 * 86_400_000])("is the carrier's word where its clock is behind: %s", async (time) => {
+  it.each([sent - 3_600_000, sent - 365 * 86_400_000])("is reported as it is if the carrier's clock is behind: %s", async (time) => {
     expect((await at(time)).told).toBe(time);
   });
 });
@@ -110,10 +110,10 @@ describe("settleReceipts, as users call it", () => {
   };
 
   it.each(["DELIVRD", "", "__proto__", "constructor", "Delivered", ["delivered"], null, 7, {}])(
-    "a status that is none, %j, is refused, and the code still works",
+    "rejects the invalid status %j, and the code still works",
     async (status) => {
       const { one, id, refused } = await settling({ status });
-      // Another process, which has the record from the store.
+      // Another process, which reads the record from the store.
       const other = listening({ ...one.settings, customer: one.customer });
       expect((await other.check(id, one.sender.codeOf(id))).status).toBe("valid");
       expect(refused).toMatch(/VerifierError/);
@@ -121,21 +121,21 @@ describe("settleReceipts, as users call it", () => {
     },
   );
 
-  it("a status that is left out is refused, and nobody is told of it", async () => {
+  it("rejects a missing status and emits no event", async () => {
     const { one, id, refused } = await settling({});
     expect(refused).toMatch(/VerifierError/);
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
   it.each([[[null]], [[{ reference: 7, status: "delivered" }]], [{ status: "delivered" }], [null], [undefined]])(
-    "what is no list of receipts is refused in words: %j",
+    "rejects an invalid list of receipts with bad_request: %j",
     async (receipts) => {
       const one = listening();
       await expect((async () => one.verifier.settleReceipts(receipts as never))()).rejects.toMatchObject({ code: "bad_request" });
     },
   );
 
-  it("what is no receipt moves nothing", async () => {
+  it("changes no status for an invalid receipt", async () => {
     const one = listening();
     const id = await begin(one);
     for (const receipts of [
@@ -150,11 +150,11 @@ describe("settleReceipts, as users call it", () => {
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("takes an empty list", async () => {
+  it("accepts an empty list", async () => {
     await expect(listening().verifier.settleReceipts([])).resolves.toBeUndefined();
   });
 
-  it("keeps carriers' words short and free of numbers, in callbacks and log", async () => {
+  it("shortens a carrier's error text and removes number and code from it, in callbacks and log", async () => {
     const one = listening();
     const id = await begin(one);
     const message = messageOf(one, id);
@@ -169,7 +169,7 @@ describe("settleReceipts, as users call it", () => {
   });
 });
 
-describe("ids of carriers that can carry no reference", () => {
+describe("ids of carriers that cannot return a reference", () => {
   it("need no sources: a verifier without `receipts` finds a message by its id alone", async () => {
     const one = listening({ receipts: undefined as never });
     const id = await begin(one);
@@ -177,7 +177,7 @@ describe("ids of carriers that can carry no reference", () => {
     expect(await told(one, id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("never meet over two spaces, two customers, or names with the same letters in them", async () => {
+  it("never collide between id spaces, even with similar names", async () => {
     const one = listening();
     const spaces = ["a", "a:b", "a:b:1", "A", "a ", "å", "a\u030a"];
     const own: string[] = [];
@@ -192,7 +192,7 @@ describe("ids of carriers that can carry no reference", () => {
     }
   });
 
-  it("never meet where a space and an id have a slash in them", async () => {
+  it("never collide if a space and an id contain a slash", async () => {
     const one = listening();
     one.sender.answer = async () => ({ outcome: "accepted", messageId: "b/1", idSpace: "a" });
     const id = await begin(one);
@@ -200,7 +200,7 @@ describe("ids of carriers that can carry no reference", () => {
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("are told apart by the letter: 1001 is not 01001, 1001.0, 0x3e9 or 1001 with a blank", async () => {
+  it("are compared exactly: 1001 is not 01001, 1001.0, 0x3e9 or 1001 with a blank", async () => {
     const one = listening();
     one.sender.answer = async () => ({ outcome: "accepted", messageId: "1001", idSpace: "s" });
     const id = await begin(one);
@@ -209,7 +209,7 @@ describe("ids of carriers that can carry no reference", () => {
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("the dashboard's secret counts as it is and nowhere else", async () => {
+  it("the dashboard's secret is accepted only unchanged and only as `key` in the query of its own route", async () => {
     const one = listening();
     const id = await begin(one);
     const body = "id=SM1&status=Success";
@@ -228,7 +228,7 @@ describe("ids of carriers that can carry no reference", () => {
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("a secret that can be guessed, or is none, is a fault at construction", () => {
+  it("a guessable or invalid secret throws at construction", () => {
     for (const wrong of [
       undefined,
       null,

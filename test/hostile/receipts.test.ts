@@ -2,10 +2,10 @@ import { describe, expect, it } from "vitest";
 import { secret } from "../support/verifier.js";
 import { type Asked, atSecret, base, begin, listening, messageOf, post, providers, tellers, told, urlOf, wordOf } from "./receipt-kit.js";
 
-describe.each(providers)("%s: its receipts", (provider) => {
+describe.each(providers)("receipts of %s", (provider) => {
   const teller = tellers[provider]!;
 
-  it("find their message, are told once, and say nothing to whoever repeats them", async () => {
+  it("find their message, are reported once, and reveal nothing when repeated", async () => {
     const one = listening();
     const id = await begin(one);
     const word = await wordOf(provider, one, id);
@@ -13,7 +13,7 @@ describe.each(providers)("%s: its receipts", (provider) => {
     expect(await told(one, id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("name the attempt whose message it was, never another", async () => {
+  it("are reported for the attempt that sent the message, never another", async () => {
     const one = listening();
     const id = await begin(one);
     const first = await wordOf(provider, one, id, "undeliverable", "SM1");
@@ -31,7 +31,7 @@ describe.each(providers)("%s: its receipts", (provider) => {
     expect((await told(one, id)).sort()).toEqual(["1:submitted", "1:undeliverable", "2:delivered", "2:submitted"]);
   });
 
-  it("a reference of another service settles nothing, and is no error of ours", async () => {
+  it("with a reference of another service settle nothing and log no error", async () => {
     const [one, other] = [listening(), listening({ secret: "another secret of another service, as long" })];
     const [id, theirs] = [await begin(one), await begin(other, 2)];
     if (teller.by === "id") return;
@@ -41,7 +41,7 @@ describe.each(providers)("%s: its receipts", (provider) => {
     expect(one.log.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  it("of a message that was sent before the secret's rotation count while the old secret is kept, and not after", async () => {
+  it("of a message sent before a secret's rotation count while the old secret is configured, and not afterwards", async () => {
     const [old, next] = [secret, "the next secret of the tests, long enough"];
     const one = listening({ secret: old });
     const id = await begin(one);
@@ -57,7 +57,7 @@ describe.each(providers)("%s: its receipts", (provider) => {
   });
 });
 
-/** Infobip signs nothing: the reference alone speaks. */
+/** Infobip signs nothing: the reference alone authenticates a receipt. */
 const infobip = (results: readonly object[], query = ""): Asked => ({ url: `${base}/receipts/infobip${query}`, body: JSON.stringify({ results }) });
 const result = (callbackData: unknown, groupName = "DELIVERED") => ({ messageId: "m", status: { groupName }, callbackData });
 
@@ -81,7 +81,7 @@ describe("a reference", () => {
     ["of a million letters", () => "A".repeat(1_000_000)],
   ];
 
-  it.each(bent)("%s names nothing, in a field or in the URL", async (_, bend) => {
+  it.each(bent)("%s matches no message, in a field or in the URL", async (_, bend) => {
     const one = listening();
     const id = await begin(one);
     const wrong = bend(messageOf(one, id).receipt_reference ?? "");
@@ -99,14 +99,14 @@ describe("a reference", () => {
     ["a number", () => 7],
     ["null", () => null],
     ["true", () => true],
-  ])("that is %s names nothing", async (_, make) => {
+  ])("that is %s matches no message", async (_, make) => {
     const one = listening();
     const id = await begin(one);
     expect([400, 403]).toContain((await post(one.verifier, infobip([result(make(messageOf(one, id).receipt_reference ?? ""))]))).status);
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("in another field, header or parameter names nothing", async () => {
+  it("in another field, header or parameter matches no message", async () => {
     const one = listening();
     const id = await begin(one);
     const { receipt_reference: r = "" } = messageOf(one, id);
@@ -122,7 +122,7 @@ describe("a reference", () => {
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("twice in one query is never two messages: nobody is told of the wrong one", async () => {
+  it("twice in one query never gives a message two delivered events", async () => {
     const one = listening();
     const [a, b] = [await begin(one, 1), await begin(one, 2)];
     const [ra, rb] = [a, b].map((id) => messageOf(one, id).receipt_reference);
@@ -134,7 +134,7 @@ describe("a reference", () => {
     for (const id of [a, b]) expect(new Set(await told(one, id)).size).toBe((await told(one, id)).length);
   });
 
-  it("of a message that a signing carrier took moves nothing at the route of one that signs nothing", async () => {
+  it("of a message sent through a signing carrier settles nothing at the route of a carrier that signs nothing", async () => {
     const one = listening();
     Object.assign(one.sender, { receiptProviders: ["twilio"] });
     one.sender.answer = async () => ({ outcome: "accepted", messageId: "SM1", route: "twilio" });
@@ -144,7 +144,7 @@ describe("a reference", () => {
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("percent-encoded by something in between is still the same", async () => {
+  it("still matches when an intermediary percent-encodes it", async () => {
     const one = listening();
     const id = await begin(one);
     const encoded = [...(messageOf(one, id).receipt_reference ?? "")].map((letter) => `%${letter.charCodeAt(0).toString(16)}`).join("");
@@ -152,7 +152,7 @@ describe("a reference", () => {
     expect(await told(one, id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("of an authentication whose record has been erased settles nothing and is no error", async () => {
+  it("of an authentication without a record settles nothing and logs no error", async () => {
     const one = listening();
     const id = await begin(one);
     const words = await Promise.all(providers.map((provider) => wordOf(provider, one, id)));
@@ -161,7 +161,7 @@ describe("a reference", () => {
     expect(empty.log.filter(({ level }) => level === "error")).toEqual([]);
   });
 
-  it("of a customer that is no longer configured settles nothing and is no error", async () => {
+  it("of a customer that is no longer configured gives no 5xx", async () => {
     const one = listening();
     const id = await begin(one);
     const word = await wordOf("twilio", one, id);
@@ -169,7 +169,7 @@ describe("a reference", () => {
     expect((await post(without.verifier, word)).status).toBeLessThan(500);
   });
 
-  it("holds for the time between expiry and the end of the record, and says nothing about the code", async () => {
+  it("works between the expiry and the end of the record, and the code stays expired", async () => {
     const one = listening();
     const id = await begin(one);
     one.clock.advance(600_001);
@@ -178,12 +178,12 @@ describe("a reference", () => {
     expect((await one.check(id, one.sender.codeOf(id))).status).toBe("expired_auth");
   });
 
-  it("fits a URL and a carrier's field: at most 80 letters, digits, - and _", async () => {
+  it("fits a URL and a carrier's field: up to 80 letters, digits, - and _", async () => {
     const one = listening();
     for (let i = 0; i < 50; i++) expect(messageOf(one, await begin(one, i)).receipt_reference).toMatch(/^[\w-]{20,80}$/);
   });
 
-  it("tells its holder neither the number nor the code", async () => {
+  it("reveals neither the number nor the code", async () => {
     const one = listening();
     const message = messageOf(one, await begin(one));
     const decoded = Buffer.from(message.receipt_reference ?? "", "base64url").toString("latin1");
@@ -194,7 +194,7 @@ describe("a reference", () => {
   });
 });
 
-describe("nothing but a carrier's word moves a message", () => {
+describe("only a valid receipt changes a message's status", () => {
   const huge = (bytes: number) => "x".repeat(bytes);
   const deep = (levels: number) => `${"[".repeat(levels)}${"]".repeat(levels)}`;
   const nonsense: readonly (readonly [string, string | Uint8Array])[] = [
@@ -221,7 +221,7 @@ describe("nothing but a carrier's word moves a message", () => {
     ["XML", '<?xml version="1.0"?><!DOCTYPE a [<!ENTITY b "c">]><a>&b;</a>'],
   ];
 
-  it.each(providers)("%s: any body that is none is answered 4xx at once, whoever posts it, and neither repeated nor logged", async (provider) => {
+  it.each(providers)("%s: an invalid body gets a short 4xx response, changes nothing and logs no error", async (provider) => {
     const one = listening();
     const id = await begin(one);
     const message = messageOf(one, id);
@@ -238,14 +238,14 @@ describe("nothing but a carrier's word moves a message", () => {
     expect(Object.hasOwn(Object.prototype, "r")).toBe(false);
   });
 
-  it.each(["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"])("%s on a receipts route moves nothing", async (method) => {
+  it.each(["PUT", "DELETE", "PATCH", "OPTIONS", "HEAD", "TRACE"])("%s on a receipts route changes no status", async (method) => {
     const one = listening();
     const id = await begin(one);
     for (const provider of ["twilio", "infobip", "http"]) await post(one.verifier, { ...(await wordOf(provider, one, id)), method });
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("paths beside the route are 404: none finds a source by a trick", async () => {
+  it("paths that only resemble the route give 404", async () => {
     const one = listening();
     const id = await begin(one);
     const word = await wordOf("infobip", one, id);
@@ -268,7 +268,7 @@ describe("nothing but a carrier's word moves a message", () => {
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("strangers are not told which carriers are asked, by any answer", async () => {
+  it("no response to a stranger reveals which carriers are configured", async () => {
     const one = listening();
     const names = new RegExp(providers.filter((name) => name !== "http").join("|"), "i");
     for (const method of ["GET", "POST", "PUT"])
@@ -278,7 +278,7 @@ describe("nothing but a carrier's word moves a message", () => {
       }
   });
 
-  it("a captured Plivo V2 pair speaks for no message of any carrier, whatever query it is posted with", async () => {
+  it("a captured Plivo V2 signature and nonce settle no message, whatever query they are posted with", async () => {
     const one = listening();
     const id = await begin(one);
     const { createHmac } = await import("node:crypto");
@@ -294,7 +294,7 @@ describe("nothing but a carrier's word moves a message", () => {
     expect(await told(one, id)).toEqual(["1:submitted"]);
   });
 
-  it("Infobip's hundred results in one post, each as long as its pages show them, are all told", async () => {
+  it("a hundred Infobip results in one post, each as long as in its documentation, are all reported", async () => {
     const one = listening();
     const ids: string[] = [];
     for (let i = 0; i < 100; i++) ids.push(await begin(one, i));
@@ -317,7 +317,7 @@ describe("nothing but a carrier's word moves a message", () => {
     for (const id of ids) expect(await told(one, id)).toEqual(["1:submitted", "1:delivered"]);
   });
 
-  it("one result that is nobody's among others takes nothing from them", async () => {
+  it("unknown results in a post do not affect the others", async () => {
     const one = listening();
     const [a, b] = [await begin(one, 1), await begin(one, 2)];
     const [ra, rb] = [a, b].map((id) => messageOf(one, id).receipt_reference);

@@ -28,7 +28,7 @@ function signed({ at = now, by = secret, text = body as string | Uint8Array } = 
   return { "webhook-id": "msg_1", "webhook-timestamp": timestamp, "webhook-signature": `v1,${mac}` };
 }
 
-/** The status that was read, or why nothing was; no reason shows a secret. */
+/** The status that was read, or `refused`; no error shows a secret. */
 function read(given: Partial<VerifyWebhookOptions> = {}): string {
   try {
     return verifyWebhook({ secret, headers: signed(), body, now, ...given }).data.status;
@@ -40,14 +40,14 @@ function read(given: Partial<VerifyWebhookOptions> = {}): string {
 }
 
 describe("verifyWebhook", () => {
-  it("takes any of several secrets, and none that can be guessed (docs/callbacks.md#the-receiver)", () => {
+  it("accepts any of several secrets, and none that is wrong, missing or guessable (docs/callbacks.md#the-receiver)", () => {
     for (const right of [secret, ` ${secret}\n`, [old, secret], [secret, old]]) expect(read({ secret: right })).toBe("delivered");
     expect(read({ secret: [old, secret], headers: signed({ by: old }) })).toBe("delivered");
     const wrong = [old, "", "whsec_", [], [secret, ""], secretOf(7, 23), `whsec_${"é".repeat(40)}`, undefined, [secret, undefined], Promise.resolve([secret])];
     for (const one of wrong) expect(read({ secret: one as never }), inspect(one)).toBe("refused");
   });
 
-  it("takes what is at most five minutes old or early (the types of phoneproof/webhooks)", () => {
+  it("accepts timestamps up to five minutes old or early (the types of phoneproof/webhooks)", () => {
     for (const seconds of [-300, -1, 0, 300]) expect(read({ headers: signed({ at: now + seconds * 1000 }) }), `${seconds}`).toBe("delivered");
     for (const seconds of [-301, 301, 1e6]) expect(read({ headers: signed({ at: now + seconds * 1000 }) }), `${seconds}`).toBe("refused");
     for (const wrong of [Number.NaN, Number.POSITIVE_INFINITY, 0]) expect(read({ now: wrong })).toBe("refused");
@@ -55,7 +55,7 @@ describe("verifyWebhook", () => {
       expect(read({ headers: { ...signed(), "webhook-timestamp": text } }), text).toBe("refused");
   });
 
-  it("reads headers in every case and container, and none that is missing or twice there (the types of phoneproof/webhooks)", () => {
+  it("reads headers in any case and container, and rejects missing, invalid and repeated ones (the types of phoneproof/webhooks)", () => {
     const all = Object.entries(signed());
     const shapes: VerifyWebhookOptions["headers"][] = [
       new Headers(signed()),
@@ -72,7 +72,7 @@ describe("verifyWebhook", () => {
     for (const wrong of [undefined, null, "headers", [], 5]) expect(read({ headers: wrong as never })).toBe("refused");
   });
 
-  it("reads the exact bytes, and says so when it gets a parsed body (the types of phoneproof/webhooks)", () => {
+  it("verifies the exact bytes, and asks for the raw body when it gets a parsed one (the types of phoneproof/webhooks)", () => {
     const bytes = new TextEncoder().encode(body);
     for (const right of [body, bytes, bytes.buffer, Buffer.from(` ${body}`).subarray(1)]) expect(read({ body: right })).toBe("delivered");
     const wrong = [
@@ -115,12 +115,12 @@ describe("the receiver of the documentation", () => {
   const send = async (text: string, headers: Record<string, string>) =>
     (await fetch(`http://127.0.0.1:${port}/`, { method: "POST", headers, body: text })).status;
 
-  it("takes what is signed and refuses the rest (docs/callbacks.md#the-receiver)", async () => {
+  it("accepts a signed callback and rejects a changed one (docs/callbacks.md#the-receiver)", async () => {
     expect(await send(body, signed({ at: Date.now() }))).toBe(204);
     expect(await send(body.replace("delivered", "submitted"), signed({ at: Date.now() }))).toBe(400);
   });
 
-  it("goes on when anyone breaks off a request (docs/callbacks.md#the-receiver)", async () => {
+  it("keeps running when a client aborts a request (docs/callbacks.md#the-receiver)", async () => {
     const socket = connect(port, "127.0.0.1");
     await once(socket, "connect");
     socket.write("POST / HTTP/1.1\r\nhost: receiver\r\ncontent-length: 100\r\nexpect: 100-continue\r\n\r\n{");

@@ -12,7 +12,7 @@ import { aboutStore, counted, flow, newNumber, outcome, processOn, rightFlow, wr
 
 const hour = 3_600_000;
 
-describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have it", () => {
+describe.skipIf(!redisIsInstalled("redis-users"))("Redis as self-hosters run it", () => {
   let server: RedisServer;
   let admin: Redis;
   beforeAll(async () => {
@@ -63,7 +63,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     },
   };
 
-  it("serves every operation and the worker through clients with all kinds of options (docs/stores.md#the-client-is-yours)", async () => {
+  it("supports every operation and the worker through clients with all kinds of options (docs/stores.md#the-client-is-yours)", async () => {
     for (const [name, client] of Object.entries(clients)) {
       const posted: string[] = [];
       const clock = fixedClock(Date.now());
@@ -82,7 +82,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     }
   });
 
-  it("serves through @upstash/redis with every option of it that changes replies (docs/stores.md#the-client-is-yours)", async () => {
+  it("works through @upstash/redis with every option that changes its replies (docs/stores.md#the-client-is-yours)", async () => {
     const rest = await startUpstash(server.url);
     onTestFinished(() => rest.close());
     const options = [{}, { automaticDeserialization: false }, { responseEncoding: false as const }, { enableAutoPipelining: false }, { readYourWrites: false }];
@@ -98,7 +98,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     }
   });
 
-  it("returns 503 and sends nothing while a client is not connected, closed, or knows no script (docs/contract.md#fail-closed)", async () => {
+  it("returns 503 and sends nothing if the client is not connected, closed, failing or returns no valid reply (docs/contract.md#fail-closed)", async () => {
     const never = createClient({ url: server.url, disableOfflineQueue: true }).on("error", () => {});
     const closed = io();
     await closed.quit();
@@ -121,7 +121,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     }
   });
 
-  it("changes nothing while the server is full, and goes on from there when it has room (docs/stores.md, noeviction)", async () => {
+  it("changes nothing while the server is full, and continues from there when it has room (docs/stores.md, noeviction)", async () => {
     const one = processOn(redisStore({ client: io() }));
     const phone_number = newNumber();
     const { authentication_uuid } = await one.verifier.createAuthentication({ phone_number });
@@ -142,7 +142,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     expect(counted(sends)).toEqual({ pending: 4, rate_limited: 1 });
   });
 
-  it("doctor reports every policy that evicts as a fault (docs/stores.md#redis)", async () => {
+  it("doctor reports every eviction policy with the level `fault` (docs/stores.md#redis)", async () => {
     for (const policy of ["allkeys-lru", "allkeys-lfu", "allkeys-random", "volatile-lru", "volatile-ttl", "volatile-random"]) {
       await admin.config("SET", "maxmemory-policy", policy);
       const found = await aboutStore(processOn(redisStore({ client: io() })).verifier);
@@ -153,7 +153,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     }
   });
 
-  it("loses nothing while scripts are flushed all the time, and nothing lasts of a FLUSHALL (docs/operations.md#when-something-is-down)", async () => {
+  it("loses nothing while scripts are flushed all the time, and works from scratch after a FLUSHALL (docs/operations.md#when-something-is-down)", async () => {
     const one = processOn(redisStore({ client: io() }));
     let flushing = true;
     const flushes = (async () => {
@@ -171,7 +171,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     expect(await flow(one)).toBe(rightFlow);
   });
 
-  it("returns 503 while another's script keeps the server busy, and works after SCRIPT KILL (docs/stores.md#the-client-is-yours)", async () => {
+  it("returns 503 while another client's script keeps the server busy, and works after SCRIPT KILL (docs/stores.md#the-client-is-yours)", async () => {
     await admin.config("SET", "busy-reply-threshold", "20");
     const one = processOn(redisStore({ client: io() }));
     expect(await flow(one)).toBe(rightFlow);
@@ -186,7 +186,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     expect(await flow(one)).toBe(rightFlow);
   });
 
-  it("needs no right but EVALSHA, EVAL, reading and writing below its prefix, and doctor notes what it may not read", async () => {
+  it("needs only the rights to EVALSHA, EVAL, read and write under its prefix, and doctor notes that it cannot read settings", async () => {
     await admin.call("ACL", "SETUSER", "app", "reset", "on", ">p", "~phoneproof*", "+eval", "+evalsha", "+@read", "+@write");
     onTestFinished(async () => {
       await admin.call("ACL", "DELUSER", "app");
@@ -200,7 +200,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     expect(elsewhere.sent).toEqual([]);
   });
 
-  it("works where a service has disabled CONFIG, INFO, TIME, KEYS, SCAN, SCRIPT, COMMAND and DEBUG", async () => {
+  it("works if a managed service has disabled CONFIG, INFO, TIME, KEYS, SCAN, SCRIPT and COMMAND", async () => {
     const disabled = ["CONFIG", "INFO", "TIME", "KEYS", "SCAN", "SCRIPT", "COMMAND"].flatMap((name) => ["--rename-command", name, ""]);
     const managed = await startRedis(disabled);
     onTestFinished(() => managed.stop());
@@ -209,7 +209,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     expect((await one.verifier.ping()).ok).toBe(true);
   });
 
-  it("sends nothing through a read-only replica", async () => {
+  it("sends nothing through a read-only replica, and doctor names the primary as the fix", async () => {
     const replica = await startRedis(["--replicaof", `127.0.0.1 ${server.port}`]);
     onTestFinished(() => replica.stop());
     const one = processOn(redisStore({ client: io({ port: replica.port }) }));
@@ -236,7 +236,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     }
   });
 
-  it("gives every key an end that no clock of a process moves (docs/contract.md#early-end)", async () => {
+  it("gives every key an expiry that does not depend on a process's clock (docs/contract.md#early-end)", async () => {
     for (const ahead of [0, 72, -8_766]) {
       await admin.flushall();
       const one = processOn(redisStore({ client: io() }), { clock: fixedClock(Date.now() + ahead * hour), policy: { tombstone: 3_600 } });
@@ -250,7 +250,7 @@ describe.skipIf(!redisIsInstalled("redis-users"))("Redis, as self-hosters have i
     }
   });
 
-  it("keeps the wrong codes of a number for 24 to 36 hours, and is rid of them 20 minutes later (docs/privacy.md, the table)", async () => {
+  it("stores the wrong codes of a number for up to 36 hours and 20 minutes (docs/privacy.md, the table)", async () => {
     const one = processOn(redisStore({ client: io() }), { clock: fixedClock(Date.UTC(2026, 0, 5, 9)) });
     const { authentication_uuid } = await one.verifier.createAuthentication({ phone_number: newNumber() });
     const before = new Set(await admin.keys("*"));

@@ -20,7 +20,7 @@ const seconds = (count: number) => new Promise((done) => setTimeout(done, count 
 
 type Options = NonNullable<Parameters<typeof service>[0]>;
 
-/** One service in two processes: `one` waits for its store as long as a loaded machine may take, `hurried` for 0.3 s, so that a test need not wait for what hangs. */
+/** One service in two processes: `one` waits 30 s for its store, `hurried` 0.3 s, so that hanging calls end soon. */
 function inTwo(calm: Connected, quickly: Connected, prefix: string, options: Options): { one: Service; hurried: Service } {
   const one = service({ ...options, store: redisStore({ client: calm.client, prefix }), clock: undefined, storeTimeout: 30 });
   const hurried = service({
@@ -35,7 +35,7 @@ function inTwo(calm: Connected, quickly: Connected, prefix: string, options: Opt
   return { one, hurried };
 }
 
-describe.runIf(installed)("on a cluster of which one master is stopped", () => {
+describe.runIf(installed)("on a cluster with one stopped master", () => {
   let cluster: RedisCluster;
   beforeAll(async () => {
     cluster = await startCluster();
@@ -52,7 +52,7 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
     });
     afterAll(() => Promise.all([connected?.close(), calm?.close()]));
 
-    it("503'd retries cost no retry, no live code and no event once it goes on", async () => {
+    it("retries that got 503 cost no retry, no live code and no event once it continues", async () => {
       const { one, hurried } = inTwo(calm, connected, `d1-${which}`, {
         policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 1_000, window: 3600 }], spend: [{ amount: 1_000, per: "day" }] } },
         price: 1,
@@ -81,7 +81,7 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
         await master.signal("SIGCONT");
       }
       expect(failed.size).toBeGreaterThan(0);
-      // Those that no retry was approved of meanwhile have all four, and the first code.
+      // Authentications without an approved retry still have all four retries.
       const hurt = [...failed.keys()].filter((id) => !approved.has(id));
       expect(hurt.length).toBeGreaterThan(0);
       await eventually("the retries are there again", async () =>
@@ -100,7 +100,7 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
       expect(first.size).toBe(16);
     });
 
-    it("503'd creates are charged nothing once it goes on", async () => {
+    it("creates that got 503 are not counted once it continues", async () => {
       const { one, hurried } = inTwo(calm, connected, `d1c-${which}`, {
         policy: { ...quick, limits: { ...wide, perCustomer: [{ limit: 40, window: 86_400 }], spend: [{ amount: 40, per: "day" }] } },
         price: 1,
@@ -122,8 +122,8 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
     });
   });
 
-  it.each([0, 1, 2])("D3e: callbacks of the other shards go on, and the rest when it does (master %i)", async (which) => {
-    // As users make it: nothing times out.
+  it.each([0, 1, 2])("callbacks of the other shards are delivered, and the rest once master %i continues", async (which) => {
+    // As users create it: nothing times out.
     const client = new Cluster(cluster.nodes.map(({ port }) => ({ host: "127.0.0.1", port }))).on("error", () => {});
     const store = redisStore({ client, prefix: `d3e-${which}` });
     const maker = service({ store, clock: undefined, policy: { limits: wide } });
@@ -149,7 +149,7 @@ describe.runIf(installed)("on a cluster of which one master is stopped", () => {
   });
 });
 
-/** Runs one after another. */
+/** Runs calls one after another. */
 async function sequence<T>(count: number, run: (i: number) => Promise<T>): Promise<T[]> {
   const results: T[] = [];
   for (let i = 0; i < count; i++) results.push(await run(i));
@@ -169,7 +169,7 @@ describe.runIf(installed)("on one server", () => {
     await server?.stop();
   });
 
-  it("a server that is stopped and goes on: retries, caps, money and codes are as if the 503s had not been", async () => {
+  it("after a stopped server continues, retries, caps, spend and codes are as if the 503s had not happened", async () => {
     const quickly = await connect(server, hurriedClient);
     const { one, hurried } = inTwo(connected, quickly, "d1s", {
       price: 1,
@@ -200,11 +200,11 @@ describe.runIf(installed)("on one server", () => {
     await quickly.close();
   });
 
-  it("two days ahead: one process erases nothing of the others'", async () => {
+  it("a process whose clock is two days ahead erases nothing that the others need", async () => {
     await twoDaysAhead(redisStore({ client: connected.client, prefix: "ahead" }));
   });
 
-  it("a customer's caps are small, however much is sent", async () => {
+  it("the counters of a customer's caps stay small, however much is sent", async () => {
     const prefix = "small";
     const one = service({
       store: redisStore({ client: connected.client, prefix }),
@@ -219,12 +219,12 @@ describe.runIf(installed)("on one server", () => {
     const sizes = (await server.cli("EVAL", script, "0", `${prefix}*`)).split("\n").map(Number);
     expect(sizes.length).toBeGreaterThan(1_500);
     expect(Math.max(...sizes)).toBeLessThan(4_096);
-    // All keys of one kind, by what they hold.
+    // The data of all keys, per message.
     const total = /used_memory_dataset:(\d+)/.exec(await server.cli("INFO", "memory"))?.[1];
     expect(Number(total) / 1_500).toBeLessThan(4_000);
   });
 
-  it("D3c, D3i: 20,000 records due and 300 dead letters block Redis no 50 ms at a time", async () => {
+  it("20,000 due records and 300 dead letters never block Redis for 50 ms", async () => {
     const store = redisStore({ client: connected.client, prefix: "many" });
     const told = hook();
     const one = service({ store, clock: undefined, storeTimeout: 30, policy: { limits: wide }, callbacks: { sender: told } });
@@ -251,7 +251,7 @@ describe.runIf(installed)("on one server", () => {
     }
     await server.cli("CONFIG", "SET", "slowlog-log-slower-than", "50000");
     const slow: string[] = [];
-    // A machine that stalls is slow once; a script that is slow is so each time.
+    // A stalling machine is slow once, a slow script every time.
     for (let turn = 0; turn < 3 && !slow.includes("0"); turn++) {
       await server.cli("SLOWLOG", "RESET");
       expect((await one.verifier.deadLetters({ limit: 1_000 })).length).toBe(300);
@@ -297,7 +297,7 @@ describe.runIf(installed)("on one server", () => {
     }
 
     it.each<End>(["written", "sent", "unsettled", "settled"])(
-      "once its message is %s: the other answers its repeat without a second message, takes the code if there is one, retries, and tells the event",
+      "once its message is %s: another process handles the repeat without a second message, accepts a sent code, and posts the event",
       async (end) => {
         const { survivor, told, sent } = await die(end);
         const started = Date.now();
@@ -308,7 +308,7 @@ describe.runIf(installed)("on one server", () => {
         expect(sent).toHaveLength(end === "written" ? 0 : 1);
         if (sent[0]) expect(sent[0].id).toBe(id);
         expect(await ending(survivor.check(id, "000000" === sent[0]?.code ? "111111" : "000000"))).toBe("invalid");
-        // One of the number's five is used.
+        // One of the number's five messages is used.
         const others = tallied(await sequence(5, () => ending(survivor.create(1))));
         expect(others).toEqual({ pending: 4, rate_limited: 1 });
         await eventually("the event", async () => {
@@ -321,7 +321,7 @@ describe.runIf(installed)("on one server", () => {
       },
     );
 
-    it.each<End>(["written", "sent"])("once its message is %s: a retry is one retry, and its code works", async (end) => {
+    it.each<End>(["written", "sent"])("once its message is %s: a retry counts once, and its code works", async (end) => {
       const { survivor } = await die(end);
       const { authentication_uuid: id } = await survivor.create(1, { callback_url: callbackUrl }, { idempotencyKey: "k" });
       await seconds(1.1);
@@ -331,8 +331,8 @@ describe.runIf(installed)("on one server", () => {
   });
 });
 
-describe.runIf(installed)("a Redis that is full, under noeviction", () => {
-  it("refuses creates whole: memory stays as it is, and no number is charged", async () => {
+describe.runIf(installed)("a full Redis with noeviction", () => {
+  it("rejects creates completely: memory does not grow, and no number or device is counted", async () => {
     const server = await startRedis(["--maxmemory", "4mb", "--maxmemory-policy", "noeviction"]);
     const connected = await (clients["ioredis 6"] as (of: RedisServer) => Promise<Connected>)(server);
     try {
@@ -356,7 +356,7 @@ describe.runIf(installed)("a Redis that is full, under noeviction", () => {
         for (const answer of answers) answer ? created.push(answer.authentication_uuid) : refusals++;
       }
       expect(refusals).toBeGreaterThanOrEqual(50);
-      // Buffers of its clients that shrink make no room.
+      // Leaves no room, even when client buffers shrink.
       await server.cli("CONFIG", "SET", "maxmemory", "3mb");
       const used = async () => Number(/used_memory:(\d+)/.exec(await server.cli("INFO", "memory"))?.[1]);
       const before = await used();
@@ -369,7 +369,7 @@ describe.runIf(installed)("a Redis that is full, under noeviction", () => {
       const sent = one.sender.messages.length;
       expect(sent).toBe(created.length);
       await server.cli("CONFIG", "SET", "maxmemory", "64mb");
-      // Taking back goes on for some seconds.
+      // Counts are taken back for some seconds more.
       await seconds(3);
       for (let number = 100_000; number < 100_020; number++) {
         expect(tallied(await sequence(6, () => ending(one.create(number, { device_id: `late-${number}` }))))).toEqual({ pending: 5, rate_limited: 1 });

@@ -4,7 +4,7 @@ import { PlainStore, TwoStepStore } from "../store/plain-store.js";
 import { start } from "../support/verifier.js";
 import { callbackUrl, drive, ending, ForgetfulStore, fates, hook, numberAt, pass, rigged, sender, service, tallied, turns, wide } from "./kit.js";
 
-/** Several verifiers of one customer, as processes that share a store are. */
+/** Several verifiers of one customer, like processes that share a store. */
 function several(count: number, store: ReturnType<typeof rigged> | PlainStore, options: Parameters<typeof service>[0] = {}) {
   const clock = fixedClock(start);
   const out = sender(options.price);
@@ -19,7 +19,7 @@ function several(count: number, store: ReturnType<typeof rigged> | PlainStore, o
 describe("a create under a repeated Idempotency-Key, after its record's end", () => {
   const short = { lifetime: 60, tombstone: 60 };
 
-  /** Tries for a day under one key; answers what was built, or why nothing was. */
+  /** A service with this policy, or undefined if its options are invalid. */
   function built(policy: Record<string, unknown>) {
     const clock = fixedClock(start);
     try {
@@ -31,7 +31,7 @@ describe("a create under a repeated Idempotency-Key, after its record's end", ()
   }
 
   it.each([{ tombstone: 60 }, { tombstone: 1 }, { tombstone: 3600 }, { tombstone: 86_399 }])(
-    "meets the caps ($tombstone s of tombstone)",
+    "stays within the caps (tombstone of $tombstone s)",
     async ({ tombstone }) => {
       const one = built({ lifetime: 60, tombstone });
       if (!one) return;
@@ -52,7 +52,7 @@ describe("a create under a repeated Idempotency-Key, after its record's end", ()
     },
   );
 
-  it("meets the caps of device, address, customer and money", async () => {
+  it("stays within the caps of device, address and customer and the spend ceiling", async () => {
     const hour = 3600;
     const caps = {
       perDevice: [{ limit: 3, window: hour }],
@@ -71,7 +71,7 @@ describe("a create under a repeated Idempotency-Key, after its record's end", ()
     }
   });
 
-  it("gives no guess more than the budget: five per message that was counted", async () => {
+  it("allows no more wrong codes than the budget: five for each counted message", async () => {
     const one = built(short);
     if (!one) return;
     let judged = 0;
@@ -84,7 +84,7 @@ describe("a create under a repeated Idempotency-Key, after its record's end", ()
     expect(judged).toBeLessThanOrEqual(10 * 5 + 5);
   });
 
-  it("tells different messages under different webhook-ids and carriers' keys", async () => {
+  it("gives each message its own webhook-id and its own idempotency key for the carrier", async () => {
     const one = built(short);
     if (!one) return;
     for (let i = 0; i < 4; i++) {
@@ -100,7 +100,7 @@ describe("a create under a repeated Idempotency-Key, after its record's end", ()
     expect(new Set(one.sender.messages.map(({ code }) => code)).size).toBeGreaterThan(1);
   });
 
-  it("and of retries of such authentications", async () => {
+  it("gives each retry of such authentications its own webhook-id and idempotency key", async () => {
     const one = built(short);
     if (!one) return;
     for (let i = 0; i < 3; i++) {
@@ -116,7 +116,7 @@ describe("a create under a repeated Idempotency-Key, after its record's end", ()
     expect(new Set(one.hook.posted.map(({ id }) => id)).size).toBe(6);
   });
 
-  it("answers what it answered while the record lives, past its expiry too", async () => {
+  it("returns the first result while the record exists, even after its expiry", async () => {
     const clock = fixedClock(start);
     const one = service({ clock, store: new ForgetfulStore(clock.now), policy: { lifetime: 60, tombstone: 86_400 } });
     const { authentication_uuid, created_at, expires_at, status } = await one.create(1, {}, { idempotencyKey: "k" });
@@ -132,7 +132,7 @@ describe("a create with an Idempotency-Key", () => {
   it.each([
     ["one step", () => new PlainStore()],
     ["two steps", () => new TwoStepStore()],
-  ])("asked a thousand times at once of four processes sends one message and counts one, on a store of %s", async (_, open) => {
+  ])("sent a thousand times at once to four processes sends one message and counts once, on a store of %s", async (_, open) => {
     const group = several(4, open(), { policy: { limits: { ...wide, perCustomer: [{ limit: 2, window: 3600 }] } } });
     const answers = await Promise.all(Array.from({ length: 1_000 }, (_, i) => group.at(i).create(1, {}, { idempotencyKey: "k" })));
     expect(new Set(answers.map((answer) => JSON.stringify(answer))).size).toBe(1);
@@ -146,12 +146,12 @@ describe("a create with an Idempotency-Key", () => {
     ["one step", () => new PlainStore(), 0],
     // "racers, crashes and repeats may then refuse more than needed"
     ["two steps", () => new TwoStepStore(), 1],
-  ])("whose twins have other bodies: one body wins, all others are `bad_request`, and one message goes, on a store of %s", async (_, open, more) => {
+  ])("with different bodies: one body wins, the others get `bad_request`, and one message is sent, on a store of %s", async (_, open, more) => {
     const group = several(4, open());
     const endings = await Promise.all(Array.from({ length: 200 }, (_, i) => ending(group.at(i).create(i % 10, {}, { idempotencyKey: "k" }))));
     expect(tallied(endings)).toEqual({ pending: 20, bad_request: 180 });
     expect(group.sender.messages).toHaveLength(1);
-    // The losers' numbers were charged nothing.
+    // The losers' numbers were not counted.
     const winner = group.sender.messages[0]?.to;
     for (let i = 0; i < 10; i++) {
       const { pending = 0 } = tallied(await Promise.all(Array.from({ length: 5 }, (_, n) => ending(group.at(n).create(i)))));
@@ -161,7 +161,7 @@ describe("a create with an Idempotency-Key", () => {
     }
   });
 
-  it("is another's under another customer", async () => {
+  it("is independent of the same key of another customer", async () => {
     const store = new PlainStore();
     const a = service({ store });
     const b = service({ store });
@@ -170,7 +170,7 @@ describe("a create with an Idempotency-Key", () => {
     expect(a.sender.messages.length + b.sender.messages.length).toBe(2);
   });
 
-  it("and a twin that is refused by a cap: all twins answer `rate_limited`, with one id", async () => {
+  it("beyond a cap: all concurrent repeats return `rate_limited` with one id", async () => {
     const group = several(4, new TwoStepStore(), { policy: { limits: { ...wide, perCustomer: [{ limit: 1, window: 3600 }] } } });
     await group.at(0).create(1);
     const answers = await Promise.all(Array.from({ length: 100 }, (_, i) => group.at(i).create(2, {}, { idempotencyKey: "k" })));
@@ -179,22 +179,22 @@ describe("a create with an Idempotency-Key", () => {
     expect(group.sender.messages).toHaveLength(1);
   });
 
-  it("at a full cap answers its repeats what it answered, and no twin takes the last place twice", async () => {
+  it("at a full cap returns the same to its repeats, and no repeat takes the last place twice", async () => {
     const group = several(4, new TwoStepStore(), { policy: { limits: { ...wide, perCustomer: [{ limit: 5, window: 3600 }] } } });
     const rounds = await Promise.all(Array.from({ length: 200 }, (_, i) => group.at(i).create(i % 8, {}, { idempotencyKey: `k${i % 8}` })));
     const byKey = Array.from({ length: 8 }, (_, key) => new Set(rounds.filter((_, i) => i % 8 === key).map((answer) => JSON.stringify(answer))));
     expect(byKey.map((answers) => answers.size)).toEqual(Array(8).fill(1));
     const sent = group.sender.messages.length;
-    // A store of two steps may refuse racers more than it needs to, never admit more.
+    // A store of two steps may reject more racers than necessary, but never admits more.
     expect(sent).toBeLessThanOrEqual(5);
     expect(tallied(rounds.map(({ status }) => status))["pending"] ?? 0).toBe(sent * 25);
-    // Only the places that were used are.
+    // Only sent messages are counted.
     let more = 0;
     for (let i = 20; i < 30; i++) if ((await ending(group.at(i).create(i))) === "pending") more++;
     expect(sent + more).toBe(5);
   });
 
-  it.each(fates)("whose twins race while some commits are %s sends once, and never charges twice", async (fate) => {
+  it.each(fates)("whose repeats race while some commits are %s sends once, and never counts twice", async (fate) => {
     const store = rigged(new PlainStore());
     const group = several(4, store, { policy: { limits: { ...wide, perCustomer: [{ limit: 2, window: 86_400 }] } } });
     let calls = 0;
@@ -215,7 +215,7 @@ describe("a create with an Idempotency-Key", () => {
     expect(await group.at(1).check(created.authentication_uuid, group.sender.codeOf(created.authentication_uuid))).toMatchObject({ status: "valid" });
   });
 
-  it("whose first asker still waits for the carrier is answered at once to its twins, or when the carrier has answered, alike", async () => {
+  it("gives the same result to a repeat that arrives while the first request waits for the carrier", async () => {
     const group = several(2, new PlainStore());
     let accept: (outcome: { outcome: "accepted" }) => void = () => {};
     group.sender.answer = () => new Promise((resolve) => (accept = resolve));
@@ -228,7 +228,7 @@ describe("a create with an Idempotency-Key", () => {
     expect(group.sender.messages).toHaveLength(1);
   });
 
-  it("of which every route was rejected answers its repeats `pending`, sends nothing again, and check says why", async () => {
+  it("rejected by its route repeats its result and sends nothing again; check returns `without_attempt`", async () => {
     const group = several(2, new PlainStore());
     group.sender.answer = async () => ({ outcome: "rejected" });
     const first = await group.at(0).create(1, { callback_url: callbackUrl }, { idempotencyKey: "k" });
@@ -240,7 +240,7 @@ describe("a create with an Idempotency-Key", () => {
     expect(group.hook.story(first.authentication_uuid)).toEqual(["1:undeliverable"]);
   });
 
-  it("stays one over 2,000 keys of 20 racing processes", async () => {
+  it("sends one message for each of 2,000 keys in 20 racing processes", async () => {
     const group = several(20, new TwoStepStore(), { policy: { limits: { ...wide } } });
     const answers = await Promise.all(
       Array.from({ length: 4_000 }, (_, i) => group.at(i).create(Math.floor(i / 2), {}, { idempotencyKey: `k${Math.floor(i / 2)}` })),
@@ -251,7 +251,7 @@ describe("a create with an Idempotency-Key", () => {
 });
 
 describe("a check with an Idempotency-Key", () => {
-  it("asked 500 times at once of four processes is judged once and answers `valid` to all", async () => {
+  it("sent 500 times at once to four processes is evaluated once and returns `valid` to all", async () => {
     const group = several(4, new TwoStepStore());
     const { authentication_uuid: id } = await group.at(0).create(1);
     const code = group.sender.codeOf(id);
@@ -261,7 +261,7 @@ describe("a check with an Idempotency-Key", () => {
     expect(await ending(group.at(1).check(id, code, { idempotencyKey: "another" }))).toBe("already_validated");
   });
 
-  it("with a wrong code counts once over processes, and another code under the key is `bad_request`", async () => {
+  it("with a wrong code counts once across processes, and another code under the key gives `bad_request`", async () => {
     const group = several(4, new TwoStepStore());
     const { authentication_uuid: id } = await group.at(0).create(1);
     const wrong = group.at(0).wrong(id);
@@ -283,7 +283,7 @@ describe("a check with an Idempotency-Key", () => {
     }
   });
 
-  it("does not outlive five others: a repeat answers what the first did", async () => {
+  it("repeated after five wrong codes under other keys still returns its first result", async () => {
     const group = several(2, new PlainStore());
     const { authentication_uuid: id } = await group.at(0).create(1);
     const wrong = group.at(0).wrong(id);

@@ -20,7 +20,7 @@ export { day, far, hour, minute } from "./operator-kit.js";
 
 export const second = 1000;
 
-/** Secrets whose order by letters is known: `a` before `b` before `c`. */
+/** Secrets in a known alphabetical order: `a` before `b` before `c`. */
 export const secretOf = (letter: string): string => `${letter}T7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6${letter}Wq3Zr`;
 export const [a, b, c] = [secretOf("a"), secretOf("b"), secretOf("c")] as const;
 export const pepper = "pepper-Xq4Rv9Lw2ZbN8cJfH5sYdG3pAeU6";
@@ -33,7 +33,7 @@ export interface Site {
   readonly posts: (CallbackRequest & { readonly data: Record<string, unknown> })[];
   answer: (message: CodeMessage) => SendOutcome | Promise<SendOutcome>;
   receive: (request: CallbackRequest) => CallbackResponse | Promise<CallbackResponse>;
-  /** A process with these options over those of the site. */
+  /** Starts a process with these options on top of those of the site. */
   run(options?: Partial<VerifierOptions>): Process;
 }
 
@@ -50,7 +50,7 @@ export interface Process {
   receipt(message: CodeMessage | undefined, status: string, provider?: string): Promise<number>;
 }
 
-/** A carrier's receipts that only their reference vouches for. */
+/** A carrier's receipts, authenticated by their reference alone unless `vouched`. */
 export const source = (provider = "mine", vouched = false): ReceiptSource => ({
   provider,
   read: async ({ body }) => ({ receipts: [JSON.parse(Buffer.from(body).toString())], vouched }),
@@ -152,7 +152,7 @@ export function site(shared: Partial<VerifierOptions> = {}): Site {
   return self;
 }
 
-/** Statuses of as many calls as there are, one after the other. */
+/** The statuses of `count` calls, one after the other. */
 export async function each(count: number, call: (index: number) => Promise<string>): Promise<string[]> {
   const all: string[] = [];
   for (let index = 0; index < count; index++) all.push(await call(index));

@@ -70,7 +70,7 @@ const stores: readonly (readonly [string, () => Promise<Store>])[] = [
     : []),
 ];
 
-/** The steps of docs/operations.md#rotate, in both orders that two secrets may have by their letters. */
+/** The steps of docs/operations.md#rotate, in both alphabetical orders of the two secrets. */
 const rotations = (
   [
     ["the next secret sorts last", a, b],
@@ -89,7 +89,7 @@ const rotations = (
   ]),
 );
 
-describe("secrets in rotation, side by side (docs/operations.md#rotate)", () => {
+describe("secrets in rotation, used in parallel (docs/operations.md#rotate)", () => {
   it.each(rotations)("%s: a create repeated under its key sends once, with a pepper (docs/contract.md#idempotency)", async (_, first, other) => {
     const s = site({ pepper });
     const [one, two] = [s.run({ secret: first }), s.run({ secret: other })];
@@ -99,7 +99,7 @@ describe("secrets in rotation, side by side (docs/operations.md#rotate)", () => 
   });
 
   it.each(rotations)(
-    "%s: all else that one process began, the other goes on with, with a pepper (docs/contract.md#secret-rotation)",
+    "%s: everything else that one process begins, the other continues, with a pepper (docs/contract.md#secret-rotation)",
     async (_, first, other) => {
       const s = site({ pepper, conversion: "reported", receipts: { baseUrl: "https://otp.example", sources: [source()] } });
       const [one, two] = [s.run({ secret: first }), s.run({ secret: other })];
@@ -136,7 +136,7 @@ describe("secrets in rotation, side by side (docs/operations.md#rotate)", () => 
     },
   );
 
-  it("a receiver that has the old secret, or the new one, accepts what is posted while both are set (docs/contract.md#callback-signature)", async () => {
+  it("a receiver with either the old or the new secret accepts callbacks while both are set (docs/contract.md#callback-signature)", async () => {
     const s = site();
     const derived = async (secret: string) => (await s.run({ secret }).verifier.webhookSecrets(builtIn))[0] as string;
     const [old, next] = [await derived(b), await derived(a)];
@@ -153,7 +153,7 @@ describe("secrets in rotation, side by side (docs/operations.md#rotate)", () => 
     }
   });
 
-  it("after two rotations with a pepper, a number is still found and erased, and a given-up callback is redelivered with it masked (docs/operations.md#rotate)", async () => {
+  it("after two rotations with a pepper, a number is still found and erased, and a dead letter is redelivered with the number masked (docs/operations.md#rotate)", async () => {
     const s = site({ pepper, policy: { tombstone: 10 * 86_400 } });
     const first = s.run({ secret: a });
     const id = await first.begin(far(1), callback);
@@ -178,7 +178,7 @@ describe("secrets in rotation, side by side (docs/operations.md#rotate)", () => 
 
 describe("caps that change while they count (docs/contract.md#caps)", () => {
   describe.each(stores)("on %s", (_, open) => {
-    it("the customer's daily cap is raised without perVerified: it blocks no one whose messages it has counted (docs/contract.md#growing-cap)", async () => {
+    it("a customer's daily cap that is raised without perVerified blocks no further create or retry (docs/contract.md#growing-cap)", async () => {
       const s = site({ store: await open(), storeTimeout: 30 });
       const old = s.run(ofCustomer([{ limit: 10_000, window: 86_400, perVerified: 3 }])); // the default
       const id = await old.begin(far(1));
@@ -189,7 +189,7 @@ describe("caps that change while they count (docs/contract.md#caps)", () => {
     });
   });
 
-  it("a customer in the store whose cap is raised by `update` goes on (docs/customers.md)", async () => {
+  it("a customer in the store whose cap `update` raises can still create (docs/customers.md)", async () => {
     const s = site({ customers: "store" });
     const { verifier, create } = s.run(ofCustomer([{ limit: 10_000, window: 86_400, perVerified: 3 }]));
     const { customer_uuid } = await verifier.customers.create({ name: "ACME" });
@@ -238,7 +238,7 @@ describe("caps that change while they count (docs/contract.md#caps)", () => {
     ["per device", cap("perDevice", 10, 3_600), cap("perDevice", 2, 3_600), far, 8, minute],
     ["of numbers of a device", cap("numbersPerDevice", 10, 3_600), cap("numbersPerDevice", 2, 3_600), far, 8, minute],
     ["of a customer, in sums", cap("perCustomer", 300, 3_600), cap("perCustomer", 120, 3_600), far, 200, 15 * second],
-  ])("a cap %s lowered below what it counted: retry_after is when it has room (docs/contract.md#facts)", async (_, before, now, number, count, step) => {
+  ])("a cap %s lowered below its count: retry_after is when it has room (docs/contract.md#facts)", async (_, before, now, number, count, step) => {
     const s = site({ policy: { maxGuessOdds: 1 } });
     const [old, next] = [s.run(before), s.run(now)];
     const device = { device_id: "tablet" };
@@ -257,7 +257,7 @@ describe("caps that change while they count (docs/contract.md#caps)", () => {
     expect(await next.create(number(count + 2), device)).toBe("pending");
   });
 
-  it("a spend ceiling that is added, or whose span changes, counts from then on, and the old one goes on (docs/routing.md#spend-ceiling)", async () => {
+  it("a spend ceiling that is added, or whose span changes, counts from then on, and processes without one keep sending (docs/routing.md#spend-ceiling)", async () => {
     for (const [before, now] of [
       [[], [{ amount: 10, per: "hour" }]],
       [[{ amount: 10, per: "hour" }], [{ amount: 10, per: "day" }]],
@@ -271,7 +271,7 @@ describe("caps that change while they count (docs/contract.md#caps)", () => {
     }
   });
 
-  it("whatever windows a number has now, history and erase find what was created under others (docs/privacy.md#one-number-history-erasure-unlock)", async () => {
+  it("history and erase find authentications that were created under other windows of the cap (docs/privacy.md#one-number-history-erasure-unlock)", async () => {
     const sets: readonly (readonly Cap[])[] = [
       [
         { limit: 5, window: 600 },
@@ -303,8 +303,8 @@ describe("caps that change while they count (docs/contract.md#caps)", () => {
   });
 });
 
-describe("codes, checks and texts that change while codes are out", () => {
-  it("of codes of six and eight digits, made and checked by either process, no more guesses are evaluated than the length allows (docs/contract.md#guess-budget)", async () => {
+describe("codes, checks and texts that change while codes are valid", () => {
+  it("evaluates no more guesses than the length allows, of codes of six and eight digits from either process (docs/contract.md#guess-budget)", async () => {
     const s = site();
     const six = s.run();
     const eight = s.run({ policy: { codeLength: 8, checks: 100, limits: { perNumber: [{ limit: 100, window: 86_400 }] } } });
@@ -326,7 +326,7 @@ describe("codes, checks and texts that change while codes are out", () => {
     expect(await eight.check(long, codeOf(s, long))).toBe("rate_limited");
   });
 
-  it("shows nothing below zero when checks and retries become fewer (docs/contract.md#facts)", async () => {
+  it("shows nothing below zero when fewer checks and retries are allowed (docs/contract.md#facts)", async () => {
     const s = site();
     const old = s.run();
     const next = s.run({ policy: { checks: 1, retryCooldowns: [5] } });
@@ -368,7 +368,7 @@ describe("codes, checks and texts that change while codes are out", () => {
     expect(s.messages).toHaveLength(1);
   });
 
-  it("does not check again whether a number is valid (docs/contract.md#destinations)", async () => {
+  it("does not check again on retry whether a number is valid (docs/contract.md#destinations)", async () => {
     const s = site({ countries: ["FR"] });
     const id = await s.run({ phoneValidation: "possible" }).begin("+33000000000");
     s.clock.advance(31 * second);
@@ -395,7 +395,7 @@ describe("a customer that only the new processes know", () => {
     },
   );
 
-  it("moves from a list to the store with its codes, keys and callbacks under way (docs/customers.md)", async () => {
+  it("moves from a list to the store with its pending codes, keys and callbacks (docs/customers.md)", async () => {
     const s = site();
     const one = customer({ policy: { codeLength: 8 } });
     const { customer_uuid } = one;
@@ -410,7 +410,7 @@ describe("a customer that only the new processes know", () => {
   });
 });
 
-describe("processes that differ in time and place", () => {
+describe("processes with different clocks, versions or prefixes", () => {
   it.each(stores)(
     "on %s, with clocks a minute apart and clockSkew 60, a cap of five holds in every ten minutes (docs/contract.md#every-window)",
     async (_, open) => {
@@ -427,7 +427,7 @@ describe("processes that differ in time and place", () => {
     },
   );
 
-  it("an older phoneproof rejects a newer SQLite file, and says so (docs/stores.md#sqlite)", async () => {
+  it("an older phoneproof rejects a newer SQLite file, and logs why (docs/stores.md#sqlite)", async () => {
     const { file, remove } = newFolder();
     const [first, later] = [sqliteStore({ file }), sqliteStore({ file })];
     onTestFinished(async () => {

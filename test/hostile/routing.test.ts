@@ -65,7 +65,10 @@ function world(processes: number, names: readonly string[], options: { readonly 
   return { clock, store, all: [first, ...rest], messages, draw };
 }
 
-/** Lets the messages settle; then each process sends another, by which it learns what the others know. These count as handed over, and for conversion not yet. */
+/**
+ * Lets messages settle; then each process sends three more, from which it learns what the others know.
+ * These count as handed over, but not yet for conversion.
+ */
 async function settle({ clock, all }: Pick<World, "clock" | "all">): Promise<void> {
   await pass(clock, 200_000, 1_000);
   for (let round = 0; round < 3; round++) {
@@ -74,7 +77,7 @@ async function settle({ clock, all }: Pick<World, "clock" | "all">): Promise<voi
   }
 }
 
-/** What the processes say of the routes: for each, the mean share converted and the mean count. */
+/** What the processes report of each route: the mean and lowest conversion, the lowest and highest count. */
 function told({ all }: World): Record<string, { conversion: number; least: number; all: number; most: number }> {
   const names = new Set(all.flatMap(({ router: own }) => own.health().map(({ route }) => route)));
   return Object.fromEntries(
@@ -99,7 +102,10 @@ function told({ all }: World): Record<string, { conversion: number; least: numbe
   );
 }
 
-/** Traffic: each process sends `each` messages every two seconds, and another process finds the code right, by `converts`, some seconds later. */
+/**
+ * Each process sends `each` messages every two seconds. Some seconds later any process checks the right code, with the
+ * probability `converts`.
+ */
 async function traffic(
   made: World,
   { seconds, each, converts }: { readonly seconds: number; readonly each: number; readonly converts: (route: string) => number },
@@ -121,8 +127,8 @@ async function traffic(
   }
 }
 
-describe("health over many processes", () => {
-  it("is what is: 40 processes of 3 messages each per two seconds know all traffic, and conversion as it is", async () => {
+describe("route health across many processes", () => {
+  it("is accurate: 40 processes with 3 messages each per two seconds know all traffic and its conversion", async () => {
     const made = world(40, ["a"]);
     await traffic(made, { seconds: 60, each: 3, converts: () => 1 });
     await settle(made);
@@ -133,7 +139,7 @@ describe("health over many processes", () => {
     expect(a?.most).toBeLessThanOrEqual(3_600);
   });
 
-  it("tells routes apart as they are, in a process that never heard a code of its own", async () => {
+  it("distinguishes a good route from a bad one in every process", async () => {
     const made = world(10, ["good", "bad"]);
     await traffic(made, { seconds: 40, each: 3, converts: (route) => (route === "good" ? 0.9 : 0.5) });
     await settle(made);
@@ -145,7 +151,7 @@ describe("health over many processes", () => {
     for (const { router: own } of made.all) expect(own.health().find(({ route }) => route === "bad")?.health).toBeLessThan(1);
   });
 
-  it("costs the store in proportion to the processes, not to their square", async () => {
+  it("costs the store in proportion to the number of processes, not to its square", async () => {
     const cost = async (processes: number) => {
       const made = world(processes, ["a", "b"]);
       await traffic(made, { seconds: 20, each: 2, converts: () => 1 });
@@ -154,13 +160,13 @@ describe("health over many processes", () => {
       return { calls: tallies.length, values };
     };
     const [ten, forty] = [await cost(10), await cost(40)];
-    // At most one exchange every 2 s and process, 20 s, one more at either end.
+    // At most one exchange per process every 2 s for 20 s, and one more at either end.
     expect(ten.calls).toBeLessThanOrEqual(10 * 12);
     expect(forty.calls).toBeLessThanOrEqual(40 * 12);
     expect(forty.values / 40).toBeLessThan(1.5 * (ten.values / 10));
   });
 
-  it("is kept beside the requests: a store whose tally hangs, fails or lies holds up no message, and shares stay as they are", async () => {
+  it("does not hold up requests: a store whose tally hangs or fails delays no message and hardly changes conversion", async () => {
     for (const fate of ["silent", "refused", "lost", "held", "deaf"] as const) {
       const made = world(4, ["a"]);
       await traffic(made, { seconds: 6, each: 4, converts: () => 1 });
@@ -171,7 +177,7 @@ describe("health over many processes", () => {
       await settle(made);
       const { a } = told(made);
       expect(made.messages).toHaveLength(4 * 4 * 7 + 12);
-      // What a call carried that was not answered may be lost, or count twice: shares stay as they are.
+      // The counts of a call without a response may be lost or count twice; shares stay as they are.
       expect(a?.conversion, fate).toBeGreaterThan(0.9);
       expect(a?.conversion, fate).toBeLessThanOrEqual(1);
       expect(a?.all, fate).toBeGreaterThanOrEqual(48);
@@ -179,7 +185,7 @@ describe("health over many processes", () => {
     }
   });
 
-  it("sends on where the store answers what are no numbers", async () => {
+  it("does not stop messages when the store returns invalid counts", async () => {
     for (const answer of [[], [Number.NaN], ["1"], null, undefined, {}, [-5], [1e308]]) {
       const made = world(1, ["a", "b"]);
       made.store.tally = (async () => answer) as never;
@@ -190,7 +196,7 @@ describe("health over many processes", () => {
     }
   });
 
-  it("counts a message once, however often its code is found right, repeated or told by receipts", async () => {
+  it("counts a message once, however often its code is checked and its receipt posted", async () => {
     const made = world(3, ["a"]);
     for (let i = 0; i < 30; i++) {
       const one = made.all[i % 3] as Service;
@@ -207,7 +213,7 @@ describe("health over many processes", () => {
     }
   });
 
-  it("of retries and failovers does not blame or praise the route for what chance did not give it", async () => {
+  it("counts no more than one message per retried authentication for conversion", async () => {
     const made = world(2, ["a"]);
     for (let i = 0; i < 20; i++) {
       const one = made.all[i % 2] as Service;
@@ -221,12 +227,12 @@ describe("health over many processes", () => {
     expect(a?.most).toBeLessThanOrEqual(20);
   });
 
-  it("keeps a process that idles up to date, and lets it sleep", async () => {
+  it("updates an idle process at its next message, and costs idle processes at most one store call every two seconds", async () => {
     const made = world(2, ["good", "bad"]);
     const [busy, idle] = made.all as [Service & { router: Router }, Service & { router: Router }];
     await traffic({ ...made, all: [busy] }, { seconds: 60, each: 6, converts: (route) => (route === "good" ? 1 : 0.2) });
     await pass(made.clock, 120_000, 1_000);
-    // Its first message asks, and then it knows.
+    // Its first message asks the store, and then it knows.
     await idle.create(90_000);
     await pass(made.clock, 10_000, 1_000);
     expect(idle.router.health().find(({ route }) => route === "bad")?.conversion.all).toBeGreaterThan(40);
@@ -237,7 +243,7 @@ describe("health over many processes", () => {
     expect(made.store.count("tally") - calls).toBeLessThanOrEqual(2 * 1_800);
   });
 
-  it("of processes whose clocks are some seconds apart still counts all", async () => {
+  it("counts all messages of processes whose clocks are some seconds apart", async () => {
     const clock = fixedClock(start);
     const store = new PlainStore();
     const messages: CodeMessage[] = [];
@@ -269,7 +275,7 @@ describe("health over many processes", () => {
 });
 
 describe("without a store", () => {
-  it("each process judges by what it sent itself", async () => {
+  it("each process knows only the messages that it sent itself", async () => {
     const made = world(2, ["a"], { shared: false });
     for (let i = 0; i < 30; i++) {
       const one = made.all[0] as Service;

@@ -8,7 +8,7 @@ const one = french(1);
 type What = Partial<Omit<Entry, "ask" | "answer">> &
   Partial<Ask> & { readonly result?: string; readonly status?: number; readonly of?: string; readonly took?: number };
 
-/** A request at a time, in milliseconds from the start. Without a `result` it was never answered. */
+/** A request at a time, in milliseconds from the start. Without a `result` it never got a response. */
 function entry(at: number, operation: Ask["operation"], what: What = {}): Entry {
   const { result, status = 200, of, took = 1, process = 1, lost = false, faulty = false, quiet = false, customer = "open", number = one, ...rest } = what;
   const asked = start + at;
@@ -26,7 +26,7 @@ const wrong = (at: number, id: string, what: What = {}) => entry(at, "check", { 
 const right = (at: number, id: string, result: string | undefined, what: What = {}) =>
   entry(at, "check", { id, code: "111111", ...(result && { result }), ...what });
 const history = (entries: readonly Entry[] = [], messages: readonly Message[] = [], traces: readonly string[] = []): History => ({ entries, messages, traces });
-/** Creates with their messages, each with an id of its own. */
+/** Creates with their messages, each with a separate id. */
 const sends = (count: number, when: (at: number) => number, what: (at: number) => What = () => ({})): History =>
   history(
     times(count, (at) => created(when(at), `s${at}`, what(at))),
@@ -77,7 +77,7 @@ const good: Readonly<Record<string, History>> = {
   "an erasure": history([created(0, "a"), entry(50, "erase", { result: "erased" }), entry(99, "history", { result: "0", quiet: true })], [message(0)]),
 };
 
-it.each(Object.entries(good))("the model has nothing against %s", (_, story) => {
+it.each(Object.entries(good))("the model accepts %s", (_, story) => {
   expect(violations(story)).toEqual([]);
 });
 
@@ -212,15 +212,15 @@ const bad: readonly (readonly [keyof typeof invariants, string, History])[] = [
   ["eachRequestEndsInTimeAndInOrder", "a fault of ours", history([wrong(0, "a", { result: "internal_server_error", status: 500 })])],
 ];
 
-it.each(bad)("%s fires on %s", (name, _, story) => {
+it.each(bad)("%s is violated by %s", (name, _, story) => {
   expect(invariants[name](story)).not.toEqual([]);
 });
 
-it("every invariant is seen to fire", () => {
+it("every invariant has a history that violates it", () => {
   expect(new Set(bad.map(([name]) => name))).toEqual(new Set(Object.keys(invariants)));
 });
 
-it("the story of a violation has what was asked and sent about the authentication that it names, in order, and what else about its number", () => {
+it("the story of a violation lists in order the requests and messages of its authentication, and other requests about its number", () => {
   const [id, other] = ["a0000000-0000-4000-8000-000000000000", "b0000000-0000-4000-8000-000000000000"];
   const story = history(
     [

@@ -1,11 +1,11 @@
-/** The judge of the soak test: it knows the contract, what processes answered and what their sender got, and nothing of the code. */
+/** Judges the soak test: it knows the contract, the responses and the messages that were sent, but not the code. */
 
 export const second = 1_000;
 export const minute = 60 * second;
 export const hour = 60 * minute;
 export const day = 24 * hour;
 
-/** Of the customer `open`: what its messages of a day may cost, and the most that one costs. */
+/** For the customer `open`: the most that its messages of a day may cost, and the most that one costs. */
 export const ceiling = 300;
 export const dearest = 3;
 
@@ -17,7 +17,7 @@ const perNumber = [
 const checks = 5;
 const lifetime = 10 * minute;
 const tombstone = day;
-/** A message goes out up to 2 s after the decision that counted it (docs/contract.md#late-hand-over); the rest is for a loaded machine. */
+/** A message goes out up to 2 s after it was counted (docs/contract.md#late-hand-over); the rest is slack. */
 const late = 2.5 * second;
 /** Windows reach back twice the skew further (docs/contract.md#every-window), and clocks are off by as much. */
 const skewed = 20 * second + late;
@@ -34,9 +34,9 @@ export interface Ask {
 }
 
 export interface Answer {
-  /** As HTTP has it. */
+  /** The HTTP status. */
   readonly status: number;
-  /** The status of the result, or the code of the fault; of `history` how many there are. */
+  /** The status of the result, or the code of the error; for `history` the number of entries. */
   readonly result: string;
   readonly id?: string;
   /** In real milliseconds. */
@@ -48,18 +48,21 @@ export interface Entry {
   readonly process: number;
   readonly ask: Ask;
   readonly asked: number;
-  /** Without an answer: when the driver gave up waiting, which is after the process was killed. */
+  /** Without a response: when the driver stopped waiting, which is after the process was killed. */
   answered: number;
   answer?: Answer;
-  /** The process was killed before it could answer, or before it could take back what it had answered 503: something may be counted, or stored, for nothing. */
+  /**
+   * The process was killed before it responded, or before it took back the counts of a request that got 503:
+   * something may be counted or stored for nothing.
+   */
   lost: boolean;
-  /** While a server stood still or was away. */
+  /** While a server was paused or down. */
   faulty: boolean;
-  /** Asked at the end, when all was quiet: a refusal must have its cause. */
+  /** Asked at the end, without errors: a rejection must have a cause. */
   readonly quiet: boolean;
 }
 
-/** What the sender of a process got. */
+/** A message that the sender of a process got. */
 export interface Message {
   readonly customer: Ask["customer"];
   readonly id: string;
@@ -74,9 +77,9 @@ export interface Message {
 export interface History {
   readonly entries: readonly Entry[];
   readonly messages: readonly Message[];
-  /** What a dump of the store, made at the end, held of numbers that are erased. */
+  /** Traces of erased numbers in a dump of the store, made at the end. */
   readonly traces: readonly string[];
-  /** A commit that was cut short may stay counted in a sum that others changed since: MongoDB (docs/contract.md#two-steps). */
+  /** On MongoDB, an interrupted commit may stay counted in a sum that others changed (docs/contract.md#two-steps). */
   readonly keepsCutShort?: boolean;
 }
 
@@ -91,7 +94,7 @@ const told = (at: number) => new Date(at).toISOString();
 const owner = ({ customer, number }: Pick<Ask, "customer" | "number">) => `${customer} ${number}`;
 const ownerOf = ({ customer, to }: Message) => `${customer} ${to}`;
 const result = ({ answer }: Entry) => answer?.result;
-/** Whether it may have been done: it has no answer, or one that leaves it open. */
+/** Whether its outcome is unknown: it got no response, or a 5xx. */
 const open = ({ answer }: Entry) => answer === undefined || answer.status >= 500;
 const may = (entry: Entry, ...results: readonly string[]) => open(entry) || results.includes(result(entry) as string);
 
@@ -105,7 +108,10 @@ function groups<T>(list: readonly T[], key: (one: T) => string): Map<string, T[]
   return map;
 }
 
-/** Where more than `limit` lie within a window of `length` for sure. A renewal lifts what was counted before it, once: its moment is not known better than its span. */
+/**
+ * The windows of `length` that are known to hold more than `limit`. A renewal clears once what was counted before it,
+ * at an unknown moment in its span.
+ */
 function beyond(what: string, spans: readonly Span[], limit: number, length: number, renewals: readonly Span[] = []): string[] {
   const faults: string[] = [];
   for (const { to } of spans) {
@@ -125,7 +131,7 @@ const unlocksOf = (entries: readonly Entry[]) =>
     entries.filter((one) => one.ask.operation === "unlock" && may(one, "unlocked")),
     ({ ask }) => owner(ask),
   );
-/** What was answered 503 may land for as long as a server stands still. */
+/** A request that got 503 may still take effect for as long as a server is paused. */
 const landing = (entry: Entry) => (open(entry) ? 6 * second : 0);
 const erasure = (one: Entry): Span => ({ from: one.asked, to: one.answered + landing(one) });
 const erasuresOf = (entries: readonly Entry[]): Map<string, Span[]> =>
@@ -140,7 +146,7 @@ const erasuresOf = (entries: readonly Entry[]): Map<string, Span[]> =>
 const beside = (spans: readonly Span[] = [], from: number, to: number) => spans.filter((one) => one.from <= to && one.to >= from).length;
 const checksOf = ({ entries }: History) => entries.filter(({ ask }) => ask.operation === "check");
 
-/** Each judgement once: a repeat under a key says it again. */
+/** Each evaluation once: a repeat under a key only returns it again. */
 function judged(history: History, as: string): Entry[] {
   const first = new Map<string, Entry>();
   for (const [at, one] of checksOf(history).entries()) {
@@ -224,8 +230,9 @@ export function noDayCostsMoreThanItsCeiling({ messages }: History): string[] {
 }
 
 /**
- * docs/contract.md#spam-range, docs/contract.md#open, docs/contract.md#balance: what numbers that never verified got. A cell counts in parts of half a day, so that
- * for some beginning from 24 to 36 hours ago its messages less those of who verified since are within the seed and what they earned.
+ * docs/contract.md#spam-range, docs/contract.md#open, docs/contract.md#balance: messages to numbers never verified. A
+ * cell counts in parts of half a day: for some beginning 24 to 36 hours ago its messages, less those of numbers verified
+ * since, are within the seed and the earned credit.
  */
 export function noRangeIsOpenBeyondWhatItVerified(history: History): string[] {
   const mine = history.entries.filter(({ ask }) => ask.customer === "guarded");
@@ -233,7 +240,8 @@ export function noRangeIsOpenBeyondWhatItVerified(history: History): string[] {
   const byId = groups(messages, ({ id }) => id);
   const right = checksOf(history).filter((one) => one.ask.customer === "guarded" && byId.get(one.ask.id as string)?.some(({ code }) => code === one.ask.code));
   const proofs = right.filter((one) => may(one, "valid"));
-  // Numbers with an unlock are left out too, as it takes their messages out of the cells; and what was sent beside a fault of the server, as a second look fails open then.
+  // Left out too: numbers with an unlock, which takes their messages out of the cells, and messages sent while the
+  // server failed, when a second look fails open.
   const known = new Set([...proofs, ...mine.filter(({ ask }) => ask.operation === "unlock")].map(({ ask }) => ask.number));
   const excused = mine.filter(({ faulty }) => faulty);
   const strange = messages.filter(({ to, at }) => !known.has(to) && !excused.some((one) => one.ask.number === to && one.asked <= at && at <= one.answered));
@@ -246,7 +254,7 @@ export function noRangeIsOpenBeyondWhatItVerified(history: History): string[] {
         const within = ({ at }: { at: number }, since: number) => at > since && at <= end;
         const allowed = (since: number) => {
           const validated = here.filter((one) => one.answered > since && one.asked <= end);
-          // Messages before the beginning, of who verified after it: both are in one cell only where they are on one side of it.
+          // Messages before the beginning to numbers verified after it: a cell has both only if they are on one side.
           const astride = new Set(validated.map(({ ask }) => ask.id as string));
           const given = [...astride].flatMap((id) => byId.get(id) ?? []).filter(({ at }) => at <= since + skewed).length;
           return seed + 2 * earned(validated) + given;
@@ -275,7 +283,7 @@ function earned(validated: readonly Entry[]): number {
   return count;
 }
 
-/** docs/contract.md#spam-crowd: the guarded customer verifies too few in a million for more. */
+/** docs/contract.md#spam-crowd: too few numbers of a range of a million verify for a higher limit. */
 export function noRangeIsCrowded({ entries, messages }: History): string[] {
   const guarded = messages.filter(({ customer }) => customer === "guarded");
   const unlocked = new Set(unlocksOf(entries).keys());
@@ -305,9 +313,9 @@ export function eachApprovalSendsOneMessage({ entries, messages }: History): str
     const approved = retries.filter((one) => result(one) === "approved").length;
     const unanswered = retries.filter(({ answer }) => answer === undefined).length;
     const twins = ask.key === undefined ? created : (keyed.get(`${ask.customer} ${ask.key}`) as Entry[]);
-    // Where a create with this key died, or was taken back, a repeat finds what it stored and not what it sent.
+    // If a create with this key died, or was taken back, a repeat may find its record without a message.
     const least = twins.some(open) ? 0 : 1;
-    // An erasure empties a record and then removes it: its key may make one after each.
+    // An erasure empties a record and then removes it: its key may make a new one after each step.
     const most = 1 + (ask.key === undefined ? 0 : 2 * beside(erasures.get(owner(ask)), twins[0]?.asked ?? 0, twins.at(-1)?.answered ?? 0));
     const count = sent.get(id)?.length ?? 0;
     if (count < least + approved || count > most + approved + unanswered)
@@ -326,7 +334,10 @@ export function eachApprovalSendsOneMessage({ entries, messages }: History): str
   return faults;
 }
 
-/** docs/contract.md#lost-write, docs/contract.md#two-steps: at the end, when all is quiet, a cap refuses by what was sent, and by what the killed may have left. */
+/**
+ * docs/contract.md#lost-write, docs/contract.md#two-steps: at the end, without errors, a cap rejects only because of
+ * sent messages, and of what killed processes may have left.
+ */
 export function nothingIsCountedWithoutAMessage({ entries, messages, keepsCutShort = false }: History): string[] {
   const refused = entries.filter((one) => one.quiet && one.ask.operation === "create" && result(one) === "rate_limited");
   const erasures = erasuresOf(entries);
@@ -366,12 +377,15 @@ export function nothingIsCountedWithoutAMessage({ entries, messages, keepsCutSho
   });
 }
 
-/** Whether a create that came before was refused under the id of a retry or check: the key of an erased one makes its id once more (docs/contract.md#keyed-id). */
+/**
+ * Whether an earlier create was rejected under the id of a retry or check: the key of an erased authentication makes
+ * its id again (docs/contract.md#keyed-id).
+ */
 function isRefusedAgain(ofNumber: readonly Entry[] = [], { ask: { id }, answered }: Entry): boolean {
   return ofNumber.some((one) => one.answer?.id === id && one.answer?.result !== "pending" && one.asked < answered);
 }
 
-/** docs/contract.md#live-codes, docs/contract.md#check-order: what a check with the code of the newest message may answer, and why. */
+/** docs/contract.md#live-codes, docs/contract.md#check-order: what a check with the newest code may return, and why. */
 export function theNewestCodeIsNeverWrong(history: History): string[] {
   const { entries } = history;
   const sent = groups(history.messages, ({ id }) => id);
@@ -386,12 +400,13 @@ export function theNewestCodeIsNeverWrong(history: History): string[] {
     const before = (about.get(ask.id as string) ?? []).filter((one) => one !== entry && one.asked < answered);
     const right = ({ ask: { code } }: Entry) => all.some((one) => one.code === code);
     const others = before.filter((one) => one.ask.operation === "check");
-    // A retry that died, or was answered 503, may have stored a code that nobody got: of two of them this code is not among the newest two.
+    // A retry that died or got 503 may have stored a code that no one got: after two of them this code is not among the
+    // newest two.
     const hidden = before.filter((one) => one.ask.operation === "retry" && one.answered >= newest.at && may(one, "approved") && one.asked >= newest.at).length;
     const wrong = others.filter((one) => !right(one) && may(one, "invalid")).length;
     const guessed =
       ofNumber.get(owner(ask))?.filter((one) => one.ask.operation === "check" && one.asked > asked - 36 * hour - skewed && may(one, "invalid")).length ?? 0;
-    // An erasure beside the create may come between its write and its message.
+    // An erasure during the create may come between its write and its message.
     const begun = (ofNumber.get(owner(ask)) ?? []).filter((one) => one.answer?.id === ask.id || (one.answer === undefined && one.answered >= first.at));
     const erased = beside(erasures.get(owner(ask)), Math.min(first.at, ...begun.map((one) => one.asked)), answered) > 0;
     const refused = erased && isRefusedAgain(ofNumber.get(owner(ask)), entry);
@@ -423,7 +438,7 @@ export function whatWasSentIsNeverSaidToBeUnsent({ entries, messages }: History)
   return wrong.map(({ ask, asked, process, answer }) => `${ask.id} of ${owner(ask)}: ${answer?.result} by ${process} at ${told(asked)}`);
 }
 
-/** The numbers of a customer that are erased: nothing was asked about them after that, nor beside it, and what was answered 503 can no longer land. */
+/** Erased numbers without requests since or at the same time, nor any after a 503 that may still take effect. */
 export function erasedNumbers(entries: readonly Entry[]): Pick<Ask, "customer" | "number">[] {
   return [...groups(entries, ({ ask }) => owner(ask)).values()].flatMap((all) => {
     const last = all.filter((one) => one.ask.operation === "erase" && result(one) === "erased").at(-1);
@@ -441,7 +456,10 @@ export function anErasedNumberIsGone({ entries, traces }: History): string[] {
   return [...known.map((one) => `${owner(one.ask)}: erased, and its history has ${result(one)} entries at ${told(one.asked)}`), ...traces];
 }
 
-/** docs/contract.md#store-deadline, docs/contract.md#answer-time, docs/contract.md#other-faults: 2 s of store, 5 s of carrier, pauses of up to 4 s and twice over, and a loaded machine. */
+/**
+ * docs/contract.md#store-deadline, docs/contract.md#answer-time, docs/contract.md#other-faults: 2 s of store, 5 s of
+ * carrier, two pauses of up to 4 s, and a loaded machine.
+ */
 export function eachRequestEndsInTimeAndInOrder({ entries }: History): string[] {
   return entries.flatMap(({ ask, answer, asked, process }) => {
     const most = ["create", "retry"].includes(ask.operation) ? 19 * second : 14 * second;
@@ -469,12 +487,15 @@ export const invariants = {
   eachRequestEndsInTimeAndInOrder,
 } as const;
 
-/** What a history breaks, each under the name of its invariant. */
+/** The violations in a history, each under the name of its invariant. */
 export function violations(history: History): string[] {
   return Object.entries(invariants).flatMap(([name, broken]) => broken(history).map((how) => `${name}: ${how}`));
 }
 
-/** What was asked and sent about the authentications, or else the number, that a violation names, and about their numbers meanwhile: a line each, in order. */
+/**
+ * The requests and messages of the authentications, or else of the number, that a violation names, and the requests
+ * about their numbers at that time: a line each, in order.
+ */
 export function storyOf({ entries, messages }: History, violation: string): string[] {
   const ids = new Set(violation.match(/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}/g));
   const number = /(?:guarded|open) \+\d+/.exec(violation)?.[0];

@@ -16,9 +16,9 @@ import { type Answer, type Ask, ceiling, dearest, type Message } from "./soak-mo
 export interface Setup {
   readonly store: "redis" | "cluster" | "mongo" | "sqlite" | "postgres";
   readonly url: string;
-  /** Of the nodes of a cluster. */
+  /** The ports of a cluster's nodes. */
   readonly ports: readonly number[];
-  /** The file that each message is written to, one JSON text in a line. */
+  /** The file that messages are appended to, one JSON text per line. */
   readonly log: string;
   readonly name: number;
   readonly seed: number;
@@ -27,7 +27,7 @@ export interface Setup {
   readonly customers: Readonly<Record<Ask["customer"], string>>;
 }
 
-/** What its parent tells it: how far the true time is ahead of the machine's, in milliseconds, or what to do. */
+/** What its parent sends: how far the true time is ahead of the machine's, in milliseconds, or a request. */
 export type Told = { readonly ahead: number } | { readonly turn: number; readonly ask: Ask };
 
 export interface Reply {
@@ -35,7 +35,7 @@ export interface Reply {
   readonly answer: Answer;
 }
 
-/** How clients are set, as docs/stores.md has it. */
+/** The client settings of docs/stores.md. */
 const patience = { enableOfflineQueue: false, maxRetriesPerRequest: 1, commandTimeout: 1_000, connectTimeout: 1_000 };
 
 function open({ store, url, ports }: Setup): Store {
@@ -46,7 +46,7 @@ function open({ store, url, ports }: Setup): Store {
     return postgresStore({ pool });
   }
   if (store === "mongo") {
-    // It connects with its first call, as the server may stand still just now.
+    // It connects at its first call, because the server may be paused right now.
     const client = new MongoClient(url, { serverSelectionTimeoutMS: 1_500, connectTimeoutMS: 1_500, socketTimeoutMS: 1_500 });
     return mongoStore({ db: client.db() });
   }
@@ -58,7 +58,7 @@ function open({ store, url, ports }: Setup): Store {
           { lazyConnect: true, enableOfflineQueue: false, clusterRetryStrategy: () => 100, redisOptions: patience },
         );
   client.on("error", () => {});
-  // Not waited for: where a server stands still just now, the client goes on trying.
+  // Not awaited: if the server is paused right now, the client keeps trying.
   client.connect().catch(() => {});
   return redisStore({ client });
 }
@@ -97,7 +97,7 @@ async function serve(setup: Setup): Promise<void> {
         // A line break first: a process that was killed may have left half a line.
         appendFileSync(setup.log, `\n${JSON.stringify(message)}\n`);
         if (fate > 0.7) await new Promise((done) => setTimeout(done, fate > 0.93 ? 1_000 * random() : 50 * random()));
-        // The carrier took it, and the connection broke.
+        // The carrier accepted it, and the connection broke.
         if (fate < 0.03) throw new Error("connection reset");
         return { outcome: "accepted", price: cost };
       },

@@ -21,16 +21,19 @@ import { french } from "./one-commit-kit.js";
 import { type Answer, type Ask, day, type Entry, erasedNumbers, hour, type Message, minute, second, storyOf, violations } from "./soak-model.js";
 import type { Reply, Setup, Told } from "./soak-process.js";
 
-/** A long run: `SOAK_MINUTES=10 SOAK_SEED=7 npm run test:soak`, for each store. The seed decides what is asked and what fails; codes, and who wins a race, it does not. */
+/**
+ * A long run: `SOAK_MINUTES=10 SOAK_SEED=7 npm run test:soak`, for each store. The seed determines the requests and the
+ * failures, but not the codes or who wins a race.
+ */
 const minutes = Number(process.env["SOAK_MINUTES"] ?? 0);
 const seed = Number(process.env["SOAK_SEED"] ?? (minutes > 0 ? Date.now() % 1_000_000 : 20_260_301));
-/** Between the end of the faults and the counting: take-backs last 45 s at most (docs/contract.md#lost-write). */
+/** The time between the last failure and the count: take-backs last up to 45 s (docs/contract.md#lost-write). */
 const quietAfter = minutes > 0 ? 50 * second : 2 * second;
 
-/** The server under test, and what may befall it. */
+/** The server under test, and what may happen to it. */
 interface Server extends Pick<Setup, "store" | "url" | "ports"> {
   signal(name: "SIGSTOP" | "SIGCONT"): Promise<void> | void;
-  /** Ends it at once and starts it with what it had acknowledged; absent where it would forget. */
+  /** Kills it and starts it again with the data that it acknowledged; absent if it would lose data. */
   restart?(): Promise<void>;
   dump(): Promise<Dump>;
   stop(): Promise<void>;
@@ -48,7 +51,7 @@ interface Known extends Pick<Ask, "customer" | "number"> {
   readonly since: number;
 }
 
-/** Three processes on one server, the true time, and the story of all that was asked and sent. */
+/** Three processes on one server, the true time, and the history of all requests and messages. */
 class Soak {
   readonly entries: Entry[] = [];
   readonly figures = { rounds: 0, kills: 0, pauses: 0, stops: 0, restarts: 0 };
@@ -59,7 +62,7 @@ class Soak {
   private readonly directory = mkdtempSync(join(tmpdir(), "phoneproof-soak-"));
   private readonly log = join(this.directory, "messages");
   private readonly customers = { guarded: randomUUID(), open: randomUUID() };
-  /** When, by the machine's clock, what was answered since the last counting was answered. */
+  /** When the responses since the last count arrived, by the machine's clock. */
   private readonly real = new Map<Entry, number>();
   private members: Member[] = [];
   private starting: Promise<void>[] = [];
@@ -71,7 +74,7 @@ class Soak {
   private known: Known[] = [];
   private keyed: { readonly ask: Ask; readonly since: number }[] = [];
   private quiet = false;
-  /** Numbers that a round is mostly about, so that their caps and guesses are raced for. */
+  /** Numbers that most requests of a round are about, so that they race for their caps and guesses. */
   private focus: readonly string[] = [];
 
   constructor(
@@ -103,7 +106,7 @@ class Soak {
     this.skews[name] = skew;
   }
 
-  /** Moves the true time on. Nothing may be under way. */
+  /** Advances the true time. No request may be in progress. */
   private jump(ms: number): void {
     this.ahead += ms;
     for (const { child } of this.members) child.send({ ahead: this.ahead } satisfies Told);
@@ -135,7 +138,7 @@ class Soak {
   private number(): string {
     if (this.focus.length > 0 && this.random() < 0.7) return pick(this.random, this.focus);
     const ranges = [french(0, 0), french(0, 1), french(0, 20)];
-    // The first three of a range are honest; of the others nobody types a right code.
+    // The first three of a range are honest; for the others no one enters a right code.
     const index = this.random() < 0.15 ? 100 + below(this.random, 9_000) : below(this.random, 7);
     return pick(this.random, ranges).slice(0, -4) + String(index).padStart(4, "0");
   }
@@ -149,7 +152,7 @@ class Soak {
     const all = this.known.filter(({ since }) => since > this.now() - 11 * minute);
     const focused = all.filter(({ number }) => this.focus.includes(number));
     const alive = focused.length > 0 && random() < 0.7 ? focused : all;
-    // After its record's end a key makes another authentication.
+    // After its record has expired, a key makes another authentication.
     const keyed = this.keyed.filter(({ since }) => since > this.now() - 12 * hour);
     if (what < 0.08 && keyed.length > 0) return pick(random, keyed).ask;
     if (what < 0.36 || alive.length === 0) {
@@ -158,7 +161,7 @@ class Soak {
       return { customer, operation: "create", number: this.number(), ...key, ...device };
     }
     if (what < 0.38) return { customer, operation: "unlock", number: this.number() };
-    // Mostly of numbers that come once: nothing is asked about them afterwards.
+    // Mostly numbers that occur once: no later request is about them.
     const passing = this.messages.slice(-200).filter(({ to }) => Number(to.slice(-4)) >= 100);
     if (what < 0.4 && passing.length > 0 && random() < 0.7) {
       const { customer, to } = pick(random, passing);
@@ -174,7 +177,7 @@ class Soak {
     return { customer: whose, operation: "check", number, id, code: right ? code : String(100_000 + below(random, 900_000)), ...key };
   }
 
-  /** Asks at about the same time, of one process or of all. */
+  /** Sends requests at about the same time, to one process or to all. */
   private async burst(asks: readonly Ask[]): Promise<void> {
     const done = asks.flatMap((ask) => {
       const all = this.random() < 0.25 && ask.operation !== "erase";
@@ -186,7 +189,7 @@ class Soak {
         const { customer, number, key } = ask;
         if (entry.answer?.result === "pending" && entry.answer.id !== undefined) this.known.push({ customer, number, id: entry.answer.id, since: entry.asked });
         if (key !== undefined && !this.keyed.some((one) => one.ask === ask)) this.keyed.push({ ask, since: entry.asked });
-        // Few look again whether a code was right.
+        // Few check a code again after it was right.
         if (entry.answer?.result === "already_validated") this.known = this.known.filter(({ id }) => id !== ask.id);
       });
     });
@@ -234,7 +237,7 @@ class Soak {
     this.figures.rounds++;
     this.focus = random() < 0.4 ? [this.number(), this.number()] : [];
     const { at, to } = this.messages.length > 0 ? pick(random, this.messages.slice(-60)) : { at: 0, to: "" };
-    // To the end of a cool-down, a code, a cap's window or a day, a little before or after it; else anywhere.
+    // To shortly before or after the end of a cool-down, a code, a cap's window or a day; else anywhere.
     const edge = at + pick(random, [30 * second, 10 * minute, 10 * minute, hour, day, day]) + below(random, 24 * second) - 12 * second;
     if (random() < 0.3 && edge > this.now()) {
       this.jump(edge - this.now());
@@ -246,22 +249,22 @@ class Soak {
     await this.settle();
   }
 
-  /** Waits for who was killed to be replaced, and reads what was sent. */
+  /** Waits until killed processes are replaced, and reads the sent messages. */
   private async settle(): Promise<void> {
     await Promise.all(this.starting.splice(0));
     for (const entry of this.entries.slice(-500)) entry.answered ||= this.now();
     const lines = readFileSync(this.log, "utf8").split("\n");
-    // What a process had written half when it was killed is no message that anybody got.
+    // A line that a killed process left unfinished is not a message that anyone got.
     this.messages = lines.filter((line) => line.startsWith("{") && line.endsWith("}")).map((line) => JSON.parse(line) as Message);
     this.known = this.known.filter(({ since }) => since > this.now() - 12 * minute);
     const erased = new Set(this.entries.slice(-500).flatMap(({ ask }) => (ask.operation === "erase" ? [`${ask.customer} ${ask.number}`] : [])));
     this.keyed = this.keyed.slice(-20).filter(({ ask }) => !erased.has(`${ask.customer} ${ask.number}`));
   }
 
-  /** Counts the caps out, checks the newest codes, and asks about the erased: without a fault, one request after the other. */
+  /** Uses up caps, checks the newest codes and asks for erased numbers: without failures, one request at a time. */
   private async countOut(): Promise<void> {
     await sleep(quietAfter);
-    // What may not have been taken back yet, in a short run.
+    // In a short run, these may not have been taken back yet.
     for (const [entry, at] of this.real) if (entry.answer?.status === 503 && at > Date.now() - 49 * second) entry.lost = true;
     this.real.clear();
     this.focus = [];
@@ -326,7 +329,7 @@ class Soak {
   }
 }
 
-/** A client's own words for redis-cli, which would be a process for each key. */
+/** Uses a client instead of redis-cli, which would be a process for each key. */
 async function dumpOf(urls: readonly string[]): Promise<Dump> {
   const dumps = await Promise.all(
     urls.map(async (url) => {
@@ -394,7 +397,7 @@ async function onMongo(): Promise<Server | undefined> {
   };
 }
 
-/** A server that stands still is here another process that has a transaction open. */
+/** Here, a paused server is another connection with an open transaction. */
 async function onSqlite(): Promise<Server> {
   const { file, remove } = newFolder();
   const other = openSqlite(file);
@@ -446,7 +449,7 @@ const stores: readonly (readonly [string, () => Promise<Server | undefined>])[] 
   ["an SQLite file", onSqlite],
 ];
 
-describe.each(stores)("three processes on %s, whatever is asked, killed and stopped", (_, open) => {
+describe.each(stores)("three processes on %s, under random requests, kills and pauses", (_, open) => {
   let server: Server | undefined;
   let script: Awaited<ReturnType<typeof bundle>>;
   let soak: Soak | undefined;
@@ -461,7 +464,7 @@ describe.each(stores)("three processes on %s, whatever is asked, killed and stop
   });
 
   it(
-    "keep what the contract promises",
+    "violate no invariant of the contract",
     async () => {
       if (server === undefined) return;
       soak = new Soak(server, script.script);

@@ -42,7 +42,7 @@ async function everyClient(file: string, customer: string, cap?: number): Promis
 }
 
 describe("processes that open one file through different libraries", () => {
-  it("first uses at once make the tables once, and no request fails (docs/stores.md)", async () => {
+  it("create the tables once when all start at the same time, and no request fails (docs/stores.md)", async () => {
     const { file } = place();
     const customer = randomUUID();
     const all = await everyClient(file, customer);
@@ -88,7 +88,7 @@ describe("processes that open one file through different libraries", () => {
     expect(tallied(right.flat())).toEqual({ valid: 1, already_validated: 30 * all.length - 1 });
   });
 
-  it("race 1,000 creates under a customer's cap of 100, and on one number: each cap is exact, and messages are what was acknowledged (docs/contract.md#caps)", async () => {
+  it("race 1,000 creates under a customer's cap of 100, and on one number: each cap is exact, with one message per acknowledged create (docs/contract.md#caps)", async () => {
     const { file } = place();
     const all = await everyClient(file, randomUUID(), 100);
     const each = Math.ceil(1_000 / all.length);
@@ -123,7 +123,7 @@ describe("processes that open one file through different libraries", () => {
     expect(sent.map(({ to }) => to).sort()).toEqual([...numbers].sort());
   });
 
-  it("read what the others wrote, byte for byte: texts with NUL, astral and single surrogates are the same in each or rejected (docs/contract.md#one-commit)", async () => {
+  it("read what the others wrote, byte for byte: texts with NUL, astral characters and lone surrogates are the same in each or rejected (docs/contract.md#one-commit)", async () => {
     const { file } = place();
     const { ends } = changes();
     const store = opened({ file });
@@ -136,7 +136,7 @@ describe("processes that open one file through different libraries", () => {
   });
 });
 
-describe("processes of which one is slow, ahead or gone", () => {
+describe("processes, one of them slow", () => {
   it("four processes under load, one stopped and continued again and again: the cap is exact (docs/contract.md#caps)", async () => {
     const { file } = place();
     const customer = randomUUID();
@@ -167,7 +167,7 @@ describe("processes of which one is slow, ahead or gone", () => {
   });
 });
 
-describe("rows that ended long ago", () => {
+describe("rows that expired long ago", () => {
   it("60,000 of them: no create of another process fails or waits beyond its deadline while they are cleaned up (docs/stores.md)", async () => {
     const { file } = place();
     const past = await start({ file, ahead: -2 * 86_400_000, options: { synchronous: "OFF" } });

@@ -10,7 +10,7 @@ import { handle, holds, many, opened, place, processes, serving } from "./sqlite
 const start = processes();
 
 describe("an erasure", () => {
-  it("while another reads the file: it rejects, or what it erased is in none of the files once the reader is gone and the service has gone on (docs/contract.md#erase)", async () => {
+  it("while another process reads the file: it rejects, or the data is in no file once the reader is gone and the service continues (docs/contract.md#erase)", async () => {
     const { file } = place();
     const store = opened({ file });
     const one = serving(store, { storeTimeout: 60 });
@@ -37,7 +37,7 @@ describe("an erasure", () => {
 
 describe("the path of a file", () => {
   it.each(["file:x.db", "file:x.db?mode=memory", "file::memory:"])(
-    "%j is the path of a file, or a TypeError: what is acknowledged survives the process (docs/stores.md)",
+    "%j is a file path or a TypeError: acknowledged data is there when the file is opened again (docs/stores.md)",
     async (name) => {
       const { folder } = place();
       const before = process.cwd();
@@ -57,7 +57,7 @@ describe("the path of a file", () => {
     },
   );
 
-  it("with a NUL: the option is rejected or its calls are, and the process lives on (docs/contract.md#undefined-options)", async () => {
+  it("with a NUL: the option or the calls are rejected, and the process survives (docs/contract.md#undefined-options)", async () => {
     const { folder } = place();
     const child = await start({ file: join(folder, "a\0b.db") });
     const end = await child.call("wake").catch((error: Error) => error.message);
@@ -66,8 +66,8 @@ describe("the path of a file", () => {
   });
 });
 
-describe("a handle whose options change what rows look like", () => {
-  it("node:sqlite with returnArrays: requests are served as by any other handle, or return 503 with a reason (docs/stores.md)", async () => {
+describe("a handle whose options change the form of rows", () => {
+  it("node:sqlite with returnArrays: requests work as with any other handle, or return 503 with a reason (docs/stores.md)", async () => {
     const node = await nodeOf("24");
     if (node === undefined) return;
     const { file } = place();
@@ -94,7 +94,7 @@ describe("a handle whose options change what rows look like", () => {
   });
 
   it.each(Object.entries(libraries))(
-    "%s with full_column_names on: values are read as they were put, or the call rejects, and a cap holds (docs/contract.md#dumb-store)",
+    "%s with full_column_names on: values are read as they were stored, or the call rejects, and a cap is not exceeded (docs/contract.md#dumb-store)",
     async (_, open) => {
       const database = open(place().file);
       onTestFinished(() => database.close());
@@ -112,7 +112,7 @@ describe("a handle whose options change what rows look like", () => {
     },
   );
 
-  it("count_changes, which gives writes a row: served, or 503 with a reason that is true, and the file is left as it was (docs/stores.md)", async () => {
+  it("count_changes, which makes writes return a row: requests work, or nothing is sent and the log has no false reason (docs/stores.md)", async () => {
     const { file } = place();
     const database = openSqlite(file);
     onTestFinished(() => database.close());
@@ -121,7 +121,7 @@ describe("a handle whose options change what rows look like", () => {
     const ends = tallied(await Promise.all(many(5, (n) => ending(one.create(n)))));
     if (ends["pending"] === 5) return;
     expect(one.sender.messages).toEqual([]);
-    // No other process is there.
+    // There is no other process.
     expect(one.log.map(({ fields }) => String(fields["err"])).join("\n")).not.toMatch(/locked by another process/);
   });
 });
@@ -137,23 +137,23 @@ describe("close()", () => {
 });
 
 describe("a file that is deleted under a running service", () => {
-  it("is noticed: 503, or a new file that other processes share: a customer's cap stays one (docs/contract.md#caps)", async () => {
+  it("gives 503, or a new file that other processes share: a customer still has one cap (docs/contract.md#caps)", async () => {
     const { folder, file } = place();
     const one = serving(opened({ file }), { cap: 20 });
     await Promise.all(many(5, (n) => one.create(n)));
     for (const name of readdirSync(folder)) rmSync(join(folder, name));
     const two = serving(opened({ file }), { customer: one.customer, cap: 20 });
     const ends = await Promise.all(many(60, (n) => ending((n % 2 ? one : two).create(n + 100))));
-    // What was counted before is lost with the file; what comes after is counted once.
+    // Earlier counts are lost with the file; later requests are counted once.
     expect(tallied(ends)["pending"] ?? 0).toBeLessThanOrEqual(20);
-    // What the running service acknowledges survives it.
+    // What the running service acknowledges is in the new file.
     const last = await one.create(1_000).catch(() => undefined);
     if (last?.status === "pending") expect(await opened({ file }).find(one.customer, last.authentication_uuid)).toBeDefined();
   });
 });
 
-describe("rows that ended", () => {
-  it('60,000 of them are gone after twenty minutes of a worker: "Stores delete expired data within twenty minutes" (docs/privacy.md)', async () => {
+describe("expired rows", () => {
+  it('60,000 of them are gone after a worker has run for twenty minutes: "Stores delete expired data within twenty minutes" (docs/privacy.md)', async () => {
     const { file } = place();
     const past = await start({ file, ahead: -2 * 86_400_000, options: { synchronous: "OFF" } });
     await past.call("put", 60_000, 60_000);

@@ -10,9 +10,9 @@ const start = processes();
 
 const turn = () => new Promise((done) => setTimeout(done, 5));
 
-describe("a file on which another writes", () => {
+describe("a file that others write to or lock", () => {
   it.each([1, 20, 100])(
-    "another transaction that ends after %i turns of this event loop: all creates wait for it, and none is rejected (docs/stores.md)",
+    "creates wait for another transaction that ends after %i turns of this event loop, and none is rejected (docs/stores.md)",
     async (turns) => {
       const { file } = place();
       const one = serving(opened({ file, busyTimeout: 30_000 }), { storeTimeout: 60 });
@@ -25,7 +25,7 @@ describe("a file on which another writes", () => {
         over = true;
       });
       for (let n = 0; n < turns; n++) await turn();
-      // Only this process can end the other transaction: had the wait blocked its event loop, this line would not be reached in time.
+      // Only this process can end the other transaction: a wait that blocked its event loop would time out here.
       expect([over, one.sender.messages.length]).toEqual([false, 1]);
       other.exec("commit");
       expect(tallied(await Promise.all(ends))).toEqual({ pending: 30 });
@@ -33,7 +33,7 @@ describe("a file on which another writes", () => {
     },
   );
 
-  it("a transaction that is never ended: 503 within the deadline, nothing is sent, the log has the reason and the fix, and nothing was used up when it ends (docs/contract.md#fail-closed)", async () => {
+  it("a transaction that stays open gives 503 in time: nothing is sent or used up, and the log has the reason and the fix (docs/contract.md#fail-closed)", async () => {
     const { file } = place();
     const one = serving(opened({ file }), { cap: 20 });
     const { authentication_uuid: id } = await one.create(0);
@@ -74,7 +74,7 @@ describe("a file on which another writes", () => {
     expect(await store.commit({ record: record() })).toMatchObject({ done: true });
   });
 
-  it("busyTimeout beyond the deadline of requests: they end in time with 503, and what lands after it costs nothing (docs/contract.md#store-deadline)", async () => {
+  it("busyTimeout longer than the deadline: requests end in time with 503, and late commits cost nothing (docs/contract.md#store-deadline)", async () => {
     const { file } = place();
     const one = serving(opened({ file, busyTimeout: 60_000 }), { cap: 15, storeTimeout: 0.3 });
     expect(await ending(one.create(0))).toBe("pending");
@@ -87,7 +87,7 @@ describe("a file on which another writes", () => {
     await usesUpCap(one, 15);
   });
 
-  it("ping and diagnose under a foreign lock do not reject, and reads still work: the journal is a WAL (docs/contract.md#ping)", async () => {
+  it("ping, diagnose and reads work while another connection holds the lock, because the journal is a WAL (docs/contract.md#ping)", async () => {
     const { file } = place();
     const store = opened({ file });
     const one = serving(store);
@@ -100,7 +100,7 @@ describe("a file on which another writes", () => {
     expect(await one.verifier.explain({ customer_uuid: one.customer, authentication_uuid: id })).toMatchObject({ authentication_uuid: id });
   });
 
-  it("a process that is stopped while it holds the lock: 503 in time and nothing is sent; once it goes on, all is served (docs/stores.md)", async () => {
+  it("a process stopped while it holds the lock: 503 in time and nothing is sent; once it continues, requests work (docs/stores.md)", async () => {
     const { file } = place();
     const one = serving(opened({ file }));
     expect(await ending(one.create(0))).toBe("pending");
@@ -118,7 +118,7 @@ describe("a file on which another writes", () => {
     await one.verifier.flush();
   });
 
-  it("a process that is killed while it holds the lock lets go of it: who waited is served (docs/stores.md)", async () => {
+  it("a process killed while it holds the lock releases it, and the waiting requests succeed (docs/stores.md)", async () => {
     const { file } = place();
     const one = serving(opened({ file, busyTimeout: 30_000 }), { storeTimeout: 60 });
     expect(await ending(one.create(0))).toBe("pending");
@@ -131,7 +131,7 @@ describe("a file on which another writes", () => {
     expect(handle(file).prepare("select name from sqlite_schema where name = 'own'").all()).toEqual([]);
   });
 
-  it("another process that checkpoints and truncates the log without pause: none of 400 creates fails (docs/stores.md)", async () => {
+  it("400 creates succeed while another process checkpoints and truncates the log without pause (docs/stores.md)", async () => {
     const { file } = place();
     const one = serving(opened({ file }), { storeTimeout: 60 });
     expect(await ending(one.create(0))).toBe("pending");
@@ -148,7 +148,7 @@ describe("a file on which another writes", () => {
     expect(handle(file).prepare("pragma integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
   });
 
-  it("another process that changes its own tables, vacuums and analyzes meanwhile: none of 300 creates fails (docs/stores.md)", async () => {
+  it("300 creates succeed while another process changes its own tables, vacuums and analyzes (docs/stores.md)", async () => {
     const { file } = place();
     const one = serving(opened({ file, busyTimeout: 30_000 }), { storeTimeout: 60 });
     expect(await ending(one.create(0))).toBe("pending");
@@ -174,7 +174,7 @@ describe("a file on which another writes", () => {
     expect(tallied(ends)).toEqual({ pending: 300 });
   });
 
-  it("tables dropped under a running service: 503, and nothing is sent (docs/contract.md#fail-closed)", async () => {
+  it("tables dropped under a running service give 503, and nothing is sent (docs/contract.md#fail-closed)", async () => {
     const { file } = place();
     const one = serving(opened({ file }));
     expect(await ending(one.create(0))).toBe("pending");
@@ -183,7 +183,7 @@ describe("a file on which another writes", () => {
     expect(one.sender.messages).toHaveLength(1);
   });
 
-  it("a reader that keeps its snapshot while 500 creates are written: none fails, and every one is checked (docs/stores.md)", async () => {
+  it("500 creates and their checks succeed while a reader keeps its snapshot (docs/stores.md)", async () => {
     const { file } = place();
     const one = serving(opened({ file }), { storeTimeout: 60 });
     expect(await ending(one.create(0))).toBe("pending");
@@ -198,7 +198,7 @@ describe("a file on which another writes", () => {
     expect(tallied(checks)).toEqual({ valid: 501 });
   });
 
-  it("a number that is erased is in none of the files, whoever had read it before (docs/contract.md#erase)", async () => {
+  it("an erased number is in none of the files, although another connection had read it (docs/contract.md#erase)", async () => {
     const { file } = place();
     const one = serving(opened({ file }), { storeTimeout: 60 });
     const { authentication_uuid: id } = await one.create(7);
@@ -214,7 +214,7 @@ describe("a file on which another writes", () => {
 
 describe("a file that cannot be written or read", () => {
   it.each(["", "-wal", "-shm"])(
-    "a folder in the place of the file%s: 503, nothing is sent, the log has a fix; once it is gone, it serves without a restart (docs/operations.md)",
+    "a folder in place of the file%s: 503, nothing is sent, the log has a fix; once it is gone, requests work (docs/operations.md)",
     async (end) => {
       const { file } = place();
       mkdirSync(file + end);
@@ -227,7 +227,7 @@ describe("a file that cannot be written or read", () => {
     },
   );
 
-  it("a folder that does not exist: 503, the log names the fix, and once it is made, it serves without a restart (docs/operations.md)", async () => {
+  it("a missing folder: 503 and the log names the fix; once it exists, requests work without a restart (docs/operations.md)", async () => {
     const { folder } = place();
     const one = serving(opened({ file: `${folder}/missing/store.db` }));
     expect(await ending(one.create(1))).toBe("unavailable");
@@ -243,7 +243,7 @@ describe("a file that cannot be written or read", () => {
       "with SQLite's header and nothing that follows from it",
       (file) => writeFileSync(file, Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(9_000, 255)])),
     ],
-  ])("a file %s: 503, nothing is sent, the log says so, and its bytes are left alone (docs/stores.md)", async (_, write) => {
+  ])("a file %s: 503, nothing is sent, and the log calls it corrupt or not a database (docs/stores.md)", async (_, write) => {
     const { file } = place();
     write(file);
     const one = serving(opened({ file }));
@@ -254,7 +254,7 @@ describe("a file that cannot be written or read", () => {
     await eventually("it serves on a new file", async () => (await ending(one.create(100))) === "pending");
   });
 
-  it("pages overwritten under a running service: what is answered is right or a 503, and nothing is sent that is not stored (docs/contract.md#stored-first)", async () => {
+  it("pages overwritten under a running service: another process returns 503, sends nothing, and its log says corrupt (docs/contract.md#stored-first)", async () => {
     const { file } = place();
     const first = serving(opened({ file }));
     await Promise.all(many(100, (n) => first.create(n)));
@@ -266,7 +266,7 @@ describe("a file that cannot be written or read", () => {
     const fd = openSync(file, "r+");
     for (let page = 1; page < pages; page++) writeSync(fd, Buffer.alloc(size, 0xa5), 0, size, page * size);
     closeSync(fd);
-    // A process that has none of the pages in its memory.
+    // A process with none of the pages in memory.
     const other = await start({ file, customer: first.customer });
     const ends = [
       ...(await other.call(
@@ -283,7 +283,7 @@ describe("a file that cannot be written or read", () => {
     expect((await other.call("log")).join("\n")).toMatch(/corrupt/);
   });
 
-  it("a file cut to half under a running service: no process dies, and nothing is sent that is not stored (docs/contract.md#stored-first)", async () => {
+  it("a file truncated under a running service: no process dies, and only acknowledged creates are sent (docs/contract.md#stored-first)", async () => {
     const { file } = place();
     const first = serving(opened({ file }));
     await Promise.all(many(200, (n) => first.create(n)));
@@ -302,7 +302,7 @@ describe("a file that cannot be written or read", () => {
     expect(await other.call("wake").catch(() => "rejected")).toBeDefined();
   });
 
-  it("a full database: 503, nothing is sent, codes that were sent are still checked; with room again, it serves and nothing was used up (docs/contract.md#fail-closed)", async () => {
+  it("a full database: 503, and every message is of a stored create; with room again, requests work and nothing was used up (docs/contract.md#fail-closed)", async () => {
     const { file } = place();
     const database = handle(file);
     const one = serving(opened({ database }), { cap: 400 });
@@ -325,7 +325,7 @@ describe("a file that cannot be written or read", () => {
   const hasPrlimit = isInstalled("prlimit", "util-linux", "an SQLite file at the limit of its size");
 
   it.runIf(hasPrlimit)(
-    "writes that the system rejects (RLIMIT_FSIZE): 503 and nothing is sent; without the limit it serves, and all that was acknowledged is there (docs/stores.md)",
+    "writes rejected by the system (RLIMIT_FSIZE): 503 and nothing is sent; without the limit, requests and earlier codes work (docs/stores.md)",
     async () => {
       const { file } = place();
       const child = await start({ file, customer: "7f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f" });
@@ -359,7 +359,7 @@ describe("a file that cannot be written or read", () => {
     },
   );
 
-  it("a file without write permission: 503, nothing is sent, the log says that it is read-only (docs/stores.md)", async () => {
+  it("a file without write permission: 503, nothing is sent, and the log has the reason (docs/stores.md)", async () => {
     const { folder, file } = place();
     const maker = opened({ file });
     await maker.get("made");

@@ -10,7 +10,7 @@ import { handle, many, opened, place, processes, serving } from "./sqlite-kit.js
 
 const start = processes();
 
-/** What a folder holds, without the files that SQLite adds to a database. */
+/** The files in a folder, without those that SQLite adds to a database. */
 const files = (folder: string): string[] => readdirSync(folder).filter((name) => !/-(wal|shm|journal)$/.test(name));
 
 describe("the path of a file", () => {
@@ -28,7 +28,7 @@ describe("the path of a file", () => {
     "a-wal",
     ":memory:.db",
     `${"x".repeat(200)}.db`,
-  ])("%j is the name of the file, which another store opens under the same name (docs/stores.md)", async (name) => {
+  ])("%j is the name of the file, and another store opens it by that name (docs/stores.md)", async (name) => {
     const { folder } = place();
     const { ends } = changes();
     await opened({ file: join(folder, name) }).put("key", "value", ends);
@@ -43,7 +43,7 @@ describe("the path of a file", () => {
     ["a URL object", new URL("file:///tmp/phoneproof.db")],
     ["a buffer", Buffer.from("phoneproof.db")],
     ["an array", ["phoneproof.db"]],
-  ])("%s is a TypeError that names the option, and no file is made (docs/contract.md#undefined-options)", (_, file) => {
+  ])("%s as `file` throws a TypeError that names the option (docs/contract.md#undefined-options)", (_, file) => {
     expect(() => sqliteStore({ file } as never)).toThrow(TypeError);
     expect(() => sqliteStore({ file } as never)).toThrow(/`file`/);
   });
@@ -59,12 +59,12 @@ describe("the path of a file", () => {
     ["synchronous with more than a name", { file: "x.db", synchronous: "FULL; drop table own" }, /`synchronous`/],
     ["a database that is a promise", { database: Promise.resolve() }, /`database`/],
     ["a database that is a path", { database: "phoneproof.db" }, /`database`/],
-  ])("%s is a TypeError that names the option (docs/contract.md#undefined-options)", (_, options, named) => {
+  ])("%s throws a TypeError that names the option (docs/contract.md#undefined-options)", (_, options, named) => {
     expect(() => sqliteStore(options as never)).toThrow(TypeError);
     expect(() => sqliteStore(options as never)).toThrow(named);
   });
 
-  it("a relative path stays the file that it was when it was opened, though the process changes its folder (docs/stores.md)", async () => {
+  it("a relative path keeps its file when the process changes its working directory (docs/stores.md)", async () => {
     const [{ folder }, { folder: other }] = [place(), place()];
     const before = process.cwd();
     onTestFinished(() => process.chdir(before));
@@ -91,7 +91,7 @@ describe("the path of a file", () => {
     expect(tallied(ends)).toEqual({ pending: 30, rate_limited: 50 });
   });
 
-  it("the link of a process and the path of another are one file too (docs/stores.md)", async () => {
+  it("a dangling link of one process and the path of another are one file too (docs/stores.md)", async () => {
     const { folder, file } = place();
     symlinkSync(file, join(folder, "dangling.db"));
     const setup = { customer: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", cap: 20, options: { busyTimeout: 30_000 } };
@@ -110,7 +110,7 @@ describe("the path of a file", () => {
     expect(existsSync(file)).toBe(true);
   });
 
-  it(":memory: is a database of the store's own, which no other store sees, and the doctor says so (docs/contract.md#ping)", async () => {
+  it(":memory: is a separate database that no other store sees, and diagnose reports it (docs/contract.md#ping)", async () => {
     const [one, two] = [opened({ file: ":memory:" }), opened({ file: ":memory:" })];
     await one.put("key", "value", changes().ends);
     expect([await one.get("key"), await two.get("key"), existsSync(":memory:")]).toEqual(["value", undefined, false]);
@@ -118,7 +118,7 @@ describe("the path of a file", () => {
     expect(found.filter(({ about, message }) => about === "store" && /memory/.test(message))).toHaveLength(1);
   });
 
-  it("a file that a store of SQLite never made: an empty one becomes the store's, and the user's own tables stay (docs/stores.md)", async () => {
+  it("a file that the store did not create: an empty one is used, and the user's own tables in another one stay (docs/stores.md)", async () => {
     const { file } = place();
     execFileSync("touch", [file]);
     expect(await ending(serving(opened({ file })).create(1))).toBe("pending");
@@ -129,7 +129,7 @@ describe("the path of a file", () => {
     expect(mine.prepare("select n from own").all()).toEqual([{ n: 7 }]);
   });
 
-  it("tables of a newer phoneproof: 503, nothing is sent, the log says which to update, and nothing is written (docs/stores.md)", async () => {
+  it("tables of a newer phoneproof give 503: nothing is sent or written, and the log says what to update (docs/stores.md)", async () => {
     const { file } = place();
     await opened({ file }).get("made");
     const admin = handle(file);
@@ -142,8 +142,8 @@ describe("the path of a file", () => {
   });
 });
 
-describe("stores that share what they write to", () => {
-  it("two on one handle: under 200 requests at once the cap is exact, and each finds what the other wrote (docs/contract.md#caps)", async () => {
+describe("stores that share a handle or a file", () => {
+  it("two on one handle keep the cap exact under 200 concurrent requests, and each finds what the other wrote (docs/contract.md#caps)", async () => {
     const database = handle(place().file);
     const customer = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
     const carrier = sender();
@@ -154,7 +154,7 @@ describe("stores that share what they write to", () => {
     expect(tallied(checks)).toEqual({ valid: 60 });
   });
 
-  it("two on one handle while another process writes: neither loses what it was asked (docs/stores.md)", async () => {
+  it("two on one handle lose no commit while another connection holds the lock (docs/stores.md)", async () => {
     const { file } = place();
     const database = handle(file);
     const stores = [sqliteStore({ database, busyTimeout: 30_000 }), sqliteStore({ database, busyTimeout: 30_000 })];
@@ -170,7 +170,7 @@ describe("stores that share what they write to", () => {
   });
 
   it.each([1, 5, 40])(
-    "close() amid %i calls: each ends, and what was acknowledged is in the file; a second close() resolves (docs/contract.md#stored-first)",
+    "close() during %i calls: each ends, acknowledged records are in the file, and a second close() resolves (docs/contract.md#stored-first)",
     async (count) => {
       const { file } = place();
       const store = sqliteStore({ file });
@@ -190,7 +190,7 @@ describe("stores that share what they write to", () => {
     },
   );
 
-  it("close() while calls wait for another's lock: they end, and none that was rejected is written later (docs/stores.md)", async () => {
+  it("close() while calls wait for another connection's lock: they end, and no rejected one is written later (docs/stores.md)", async () => {
     const { file } = place();
     const store = sqliteStore({ file, busyTimeout: 300 });
     const { customer, record } = changes();
@@ -230,7 +230,7 @@ describe("a copy for a backup", () => {
   const hasShell = isInstalled("sqlite3", "sqlite3", "the backup of an SQLite file");
 
   it.runIf(hasShell)(
-    "made by the command of the page while creates go on: they are served, and all that came before it is in the copy (docs/stores.md)",
+    "made with the documented command during creates: they succeed, and everything acknowledged before is in the copy (docs/stores.md)",
     async () => {
       const { folder, file } = place();
       const one = serving(opened({ file }), { storeTimeout: 60 });
@@ -241,7 +241,7 @@ describe("a copy for a backup", () => {
         while (going) ends.push(await ending(one.create(next++)));
         return ends;
       })();
-      // `.backup` starts again whenever another process writes, and takes its own time: the program writes less than it copies.
+      // `.backup` starts again whenever another process writes; the program writes less than it copies.
       await promisify(execFile)("sqlite3", [file, `.timeout 5000`, `.backup '${join(folder, "copy.db")}'`]);
       going = false;
       const ends = await load;

@@ -10,7 +10,7 @@ const start = processes();
 const sound = (file: string): unknown[] => handle(file).prepare("pragma integrity_check").all();
 
 describe("processes that are killed", () => {
-  it("four under load, one killed after another: each acknowledged create is there and its code works, and no message went out that is not stored (docs/contract.md#stored-first)", async () => {
+  it("four under load, killed one after another: each acknowledged or sent create is stored, and acknowledged codes work (docs/contract.md#stored-first)", async () => {
     const { file } = place();
     const customer = randomUUID();
     const all = await Promise.all(many(4, () => start({ file, customer, options: { busyTimeout: 30_000 }, storeTimeout: 60 })));
@@ -35,13 +35,13 @@ describe("processes that are killed", () => {
     expect(sound(file)).toEqual([{ integrity_check: "ok" }]);
   });
 
-  it("while they make the tables, at nine moments: the next one makes what is missing, and serves (docs/stores.md)", async () => {
+  it("while they create the tables, at nine moments: the next process completes the tables and works (docs/stores.md)", async () => {
     const { file } = place();
     for (let moment = 0; moment < 9; moment++) {
       const { file: own } = moment % 3 === 0 ? place() : { file };
       const child = await start({ file: own });
       const woken = child.call("wake").catch(() => {});
-      // As soon as there is a trace of it, or some moments later.
+      // As soon as the file appears, or some moments later.
       await eventually("the file is there", () => existsSync(own));
       for (let n = 0; n < moment; n++) await new Promise((done) => setImmediate(done));
       await child.kill();
@@ -51,7 +51,7 @@ describe("processes that are killed", () => {
     }
   });
 
-  it("amid guesses: of one authentication no more than five wrong codes are ever evaluated, over four processes killed in turn (docs/contract.md#checks)", async () => {
+  it("during checks: no more than five wrong codes of an authentication are evaluated, across four killed processes (docs/contract.md#checks)", async () => {
     const { file } = place();
     const customer = randomUUID();
     const one = serving(opened({ file }), { customer, storeTimeout: 60 });
@@ -59,7 +59,7 @@ describe("processes that are killed", () => {
     let invalid = 0;
     for (let round = 0; round < 4; round++) {
       const child = await start({ file, customer });
-      // One response has come: the process is killed while the others are in progress, or are written without a response yet.
+      // After one response the process is killed, while the other check is in progress or written without a response.
       const asked = many(2, () => child.call("check", id, [one.wrong(id)]).catch(() => ["killed"]));
       await Promise.race(asked);
       await child.kill();
@@ -72,7 +72,7 @@ describe("processes that are killed", () => {
     expect(await ending(one.check(id, one.sender.codeOf(id)))).toBe("rate_limited");
   });
 
-  it("amid creates under keys: another repeats them, one message a number at most, each counted once (docs/contract.md#keyed-id)", async () => {
+  it("during creates under keys: another process repeats them, with at most one message per number, each counted once (docs/contract.md#keyed-id)", async () => {
     const { file } = place();
     const customer = randomUUID();
     const numbers = many(60, (n) => numberAt(n));
@@ -107,7 +107,7 @@ describe("processes that are killed", () => {
   });
 });
 
-describe("what a crash of the machine leaves of the log", () => {
+describe("a log after a crash of the machine", () => {
   /** A file with forty commits in its log, none of them in the database itself, and what they counted. */
   async function logged() {
     const { file, folder } = place();
@@ -147,7 +147,7 @@ describe("what a crash of the machine leaves of the log", () => {
     expect([found[0], found.at(-1)]).toEqual([0, 40]);
   });
 
-  it("damaged in the middle: what follows is gone, what comes before is whole, and the store goes on (docs/contract.md#one-commit)", async () => {
+  it("damaged in the middle: later commits are gone, earlier ones are whole, and the store keeps working (docs/contract.md#one-commit)", async () => {
     const { file, folder, customer, sum, ids, size } = await logged();
     const copy = `${folder}/damaged.db`;
     copyFileSync(file, copy);

@@ -10,7 +10,7 @@ import { newFolder, type OwnHandle, openSqlite } from "../support/sqlite.js";
 import { type Service, service, wide } from "./kit.js";
 import type { Call, Commands, Reply, Setup } from "./sqlite-process.js";
 
-/** "Every request ends within its one deadline" of 2 s; what is above it is the test machine's. */
+/** "Every request ends within its one deadline" of 2 s; the rest is slack for a slow test machine. */
 export const deadline = 12_000;
 
 /** A folder that is removed with the test, and a file in it that does not exist yet. */
@@ -20,7 +20,7 @@ export function place(): { readonly folder: string; readonly file: string } {
   return { folder, file };
 }
 
-/** A handle of the library by which the store opens files, which is closed with the test. */
+/** A handle of the library that the store opens files with; it is closed with the test. */
 export function handle(file: string): OwnHandle {
   const opened = openSqlite(file);
   onTestFinished(() => {
@@ -40,7 +40,7 @@ export function opened(options: SqliteStoreOptions): Store {
   return store;
 }
 
-/** A service in real time, without limits but those of a number, and a customer's cap if one is given. */
+/** A service in real time, whose only limits are those of a number and the customer's cap, if given. */
 export function serving(store: Store, { cap, ...options }: Parameters<typeof service>[0] & { readonly cap?: number } = {}): Service {
   const limits = { ...wide, ...(cap !== undefined && { perCustomer: [{ limit: cap, window: 3_600 }] }) };
   return service({ store, clock: undefined as never, policy: { limits }, ...options });
@@ -54,7 +54,7 @@ export interface Child {
   kill(): Promise<void>;
 }
 
-/** Starts processes of this file: register it once, within a `describe` or outside all. */
+/** Starts processes of sqlite-process.ts: call it once, in a `describe` or at the top level. */
 export function processes(): (setup: Omit<Setup, "customer"> & { readonly customer?: string }, program?: string) => Promise<Child> {
   let bundled: Awaited<ReturnType<typeof bundle>>;
   beforeAll(async () => {

@@ -1,4 +1,4 @@
-/** A separate process on an SQLite file: a service, another application, or both. It runs what its parent calls. */
+/** A separate process on an SQLite file: a service, another application, or both. It runs its parent's commands. */
 import { createRequire } from "node:module";
 import { type SqliteStoreOptions, sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../../src/ports/store.js";
@@ -7,17 +7,17 @@ import { ending, type Service, sender, service, wide } from "./kit.js";
 
 export interface Setup {
   readonly file: string;
-  /** The library of the handle, with what its constructor gets. Absent: the store opens the file itself. */
+  /** The library of the handle, whose constructor gets `open`. Absent: the store opens the file itself. */
   readonly library?: string;
   readonly open?: Readonly<Record<string, unknown>>;
   readonly options?: Omit<SqliteStoreOptions, "file" | "database">;
   readonly customer: string;
   /** The customer's cap. Default: none. */
   readonly cap?: number;
-  /** The clock of the whole process is that far ahead, in milliseconds. */
+  /** How far the clock of the process is ahead of the true time, in milliseconds. */
   readonly ahead?: number;
   readonly storeTimeout?: number;
-  /** The user that the process turns into before it opens the file. */
+  /** The user that the process switches to before it opens the file. */
   readonly user?: number;
 }
 
@@ -30,7 +30,7 @@ type Library = new (file: string, options?: object) => Handle;
 
 const require = createRequire(import.meta.url);
 
-/** The library, as its documentation opens a file. */
+/** Opens a file as the library's documentation does. */
 function open(name: string, file: string, options?: object): Handle {
   const module = (name === "better-sqlite3" ? require(process.env["BETTER_SQLITE3"] ?? name) : require(name)) as Library & Record<string, Library>;
   const Database = module["DatabaseSync"] ?? module["Database"] ?? module;
@@ -73,7 +73,7 @@ function made(setup: Setup) {
     check: (id: string, codes: readonly string[]) => Promise.all(codes.map((code) => ending(serving().check(id, code)))),
     sent: async () => carrier.messages.map(({ to, code, authentication_uuid: id }) => ({ to, code, id })),
     log: async () => serving().log.map(({ message, fields }) => `${message} ${String(fields["err"] ?? "")}`),
-    /** Creates without end, `width` at once, and reports each that was acknowledged. */
+    /** Creates endlessly, `width` in parallel, and reports each acknowledged create. */
     async flood(first: number, width: number) {
       let next = first;
       const work = async () => {
@@ -84,7 +84,7 @@ function made(setup: Setup) {
       };
       for (let n = 0; n < width; n++) void work();
     },
-    /** Values that end `keep` milliseconds from the time of this process. */
+    /** Stores values that expire after `keep` milliseconds by the clock of this process. */
     async put(count: number, keep: number) {
       const [now, start] = [Date.now(), Math.random()];
       for (let at = 0; at < count; at += 10_000)
@@ -94,7 +94,7 @@ function made(setup: Setup) {
           ),
         );
     },
-    /** The names and messages of the cases of the store contract that fail, of those that `like` matches. */
+    /** Runs the cases of the store contract that match `like`; returns the names and messages of those that fail. */
     async contract(like: string, racers: number) {
       const failed: string[] = [];
       const cases = storeContract({ racers }).filter(({ name }) => new RegExp(like).test(name));
@@ -104,7 +104,7 @@ function made(setup: Setup) {
     async wake() {
       await stored().get("awake");
     },
-    /** What a worker does in that many rounds, 5 s apart by the clock of the process. */
+    /** Runs `rounds` rounds of a worker, 5 s apart by the clock of the process. */
     async work(rounds: number) {
       for (let round = 0; round < rounds; round++) {
         ahead += 5_000;

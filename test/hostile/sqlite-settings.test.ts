@@ -11,7 +11,7 @@ import { handle, many, opened, place, processes, serving } from "./sqlite-kit.js
 
 const start = processes();
 
-/** Races, and what a connection might read in another way than it was written. */
+/** Races, and values that a connection might read differently from how they were written. */
 const like = "byte for byte|apart|racers|earliest first|newest first|floor|delete: removes records|revoke: removes the members";
 const contract = storeContract({ racers: 4 }).filter(({ name }) => new RegExp(like).test(name));
 
@@ -28,7 +28,7 @@ function set(database: OwnHandle, pragmas: readonly string[]): void {
 
 const settingOf = (database: OwnHandle, pragma: string): unknown => Object.values(database.prepare(`pragma ${pragma}`).all()[0] as object)[0];
 
-/** What the user's connection, or the file, may have set. None of it is SQLite's default. */
+/** Settings of the user's connection or of the file, none of them SQLite's default. */
 const settings: readonly (readonly [string, readonly string[]])[] = [
   [
     "strict ones, and no wait",
@@ -49,14 +49,14 @@ const settings: readonly (readonly [string, readonly string[]])[] = [
   ...["delete", "persist", "memory", "off"].map((mode) => [`a journal ${mode}, no checkpoint`, [`journal_mode = ${mode}`, "wal_autocheckpoint = 0"]] as const),
 ];
 
-describe.each(Object.entries(libraries))("a database of %s whose settings are not the defaults", (_, open: OpenSqlite) => {
+describe.each(Object.entries(libraries))("a database of %s with non-default settings", (_, open: OpenSqlite) => {
   function own(file: string): OwnHandle {
     const made = open(file);
     onTestFinished(() => made.close());
     return made;
   }
 
-  it.each(settings)("%s: the store holds its contract alongside another handle (docs/contract.md#dumb-store)", async (_, pragmas) => {
+  it.each(settings)("%s: the store passes its contract tests alongside another handle (docs/contract.md#dumb-store)", async (_, pragmas) => {
     const { file } = place();
     const [one, two] = [own(file), own(file)];
     set(one, pragmas);
@@ -65,13 +65,13 @@ describe.each(Object.entries(libraries))("a database of %s whose settings are no
       two,
       pragmas.filter((pragma) => !/^(journal_mode|page_size|auto_vacuum|encoding)/.test(pragma)),
     );
-    // How much is waited for the disk is not tried here.
+    // Waiting for the disk is not tested here.
     const synchronous = "OFF";
     expect(await failures(sqliteStore({ database: one, synchronous }), sqliteStore({ database: two, synchronous }))).toEqual([]);
     expect(one.prepare("pragma integrity_check").all()).toEqual([{ integrity_check: "ok" }]);
   });
 
-  it("the handle is as documented: a WAL, FULL, deleted content overwritten, whatever was set before (docs/stores.md)", async () => {
+  it("the handle gets the documented settings, whatever was set before: WAL, FULL, secure_delete (docs/stores.md)", async () => {
     const { file } = place();
     const database = own(file);
     set(database, ["journal_mode = delete", "synchronous = off", "secure_delete = off"]);
@@ -86,7 +86,7 @@ describe.each(Object.entries(libraries))("a database of %s whose settings are no
     ["NORMAL", 1],
     ["FULL", 2],
     ["EXTRA", 3],
-  ] as const)("synchronous %s is what the connection has (docs/stores.md)", async (name, number) => {
+  ] as const)("the option synchronous %s is set on the connection (docs/stores.md)", async (name, number) => {
     const { file } = place();
     const database = own(file);
     const store = sqliteStore({ database, synchronous: name });
@@ -95,14 +95,14 @@ describe.each(Object.entries(libraries))("a database of %s whose settings are no
     expect((await store.inspect?.(0))?.settings).toMatchObject({ synchronous: name });
   });
 
-  it("locking_mode EXCLUSIVE: the store holds its contract, alone (docs/contract.md#dumb-store)", async () => {
+  it("locking_mode EXCLUSIVE: the store passes its contract tests alone (docs/contract.md#dumb-store)", async () => {
     const { file } = place();
     const database = own(file);
     set(database, ["locking_mode = exclusive"]);
     expect(await failures(sqliteStore({ database, synchronous: "OFF" }))).toEqual([]);
   });
 
-  it("query_only: 503, nothing is sent, the log has a reason; when it ends, it serves (docs/stores.md)", async () => {
+  it("query_only: 503, nothing is sent, and the log has the reason; once it is off, requests work (docs/stores.md)", async () => {
     const { file } = place();
     const database = own(file);
     const one = serving(sqliteStore({ database }));
@@ -115,14 +115,14 @@ describe.each(Object.entries(libraries))("a database of %s whose settings are no
     await eventually("it serves", async () => (await ending(one.create(20))) === "pending");
   });
 
-  it("a database in memory: the store holds its contract, and the doctor says that it will be lost (docs/contract.md#ping)", async () => {
+  it("a database in memory: the store passes its contract tests, and diagnose reports it (docs/contract.md#ping)", async () => {
     const store = sqliteStore({ database: own(":memory:") });
     expect(await failures(store)).toEqual([]);
     const found = await serving(store).verifier.diagnose();
     expect(found.filter(({ about, message }) => about === "store" && /memory/.test(message))).toHaveLength(1);
   });
 
-  it("another connection's reader when the journal is still DELETE: 503, then served, and the journal is a WAL (docs/operations.md)", async () => {
+  it("another connection's reader while the journal is DELETE: only acknowledged creates send; later all work, with a WAL (docs/operations.md)", async () => {
     const { file } = place();
     const reader = own(file);
     reader.exec("create table own (n); insert into own values (1); begin");
@@ -136,7 +136,7 @@ describe.each(Object.entries(libraries))("a database of %s whose settings are no
     expect(settingOf(database, "journal_mode")).toBe("wal");
   });
 
-  it("the user's tables, triggers and version stay as they are, and all that is the store's begins with phoneproof_ (docs/stores.md)", async () => {
+  it("the user's tables, triggers and version stay as they are, and all names of the store begin with phoneproof_ (docs/stores.md)", async () => {
     const { file } = place();
     const mine = own(file);
     mine.exec(`
@@ -162,7 +162,7 @@ describe.each(Object.entries(libraries))("a database of %s whose settings are no
     );
   });
 
-  it("temporary tables of the handle with the names of the store's tables: the data is in the file, or the call rejects (docs/contract.md#stored-first)", async () => {
+  it("temporary tables of the user's handle do not keep the store's data out of the file (docs/contract.md#stored-first)", async () => {
     const { file } = place();
     const [mine, peer] = [own(file), own(file)];
     const { record, customer } = changes();
@@ -186,7 +186,7 @@ describe("the options of a handle", () => {
     ["node:sqlite", "24", { readBigInts: true }],
     ["node:sqlite", "24", { timeout: 60_000, allowBareNamedParameters: false, allowUnknownNamedParameters: true, defensive: true }],
   ];
-  it.each(options)("%s on Node.js %s with %o: the store holds its contract (docs/contract.md#dumb-store)", async (library, version, open) => {
+  it.each(options)("%s on Node.js %s with %o: the store passes its contract tests (docs/contract.md#dumb-store)", async (library, version, open) => {
     const node = await nodeOf(version);
     if (node === undefined) return;
     const { file } = place();
@@ -197,7 +197,7 @@ describe("the options of a handle", () => {
   });
 
   it.each(Object.keys(libraries).filter((name) => name !== "node:sqlite"))(
-    "%s with defaultSafeIntegers(): the store holds its contract (docs/contract.md#dumb-store)",
+    "%s with defaultSafeIntegers(): the store passes its contract tests (docs/contract.md#dumb-store)",
     async (name) => {
       const { file } = place();
       const database = (libraries[name] as OpenSqlite)(file) as OwnHandle & { defaultSafeIntegers(on: boolean): void };
@@ -224,7 +224,7 @@ describe("the options of a handle", () => {
 
 describe("a handle that the user also uses", () => {
   it.each(Object.entries(libraries))(
-    "%s: a call amid the user's transaction: 503 or stored for good, and the user's rollback undoes nothing that was acknowledged (docs/contract.md#stored-first)",
+    "%s: a call during the user's transaction gets 503 or is stored for good: a rollback undoes nothing acknowledged (docs/contract.md#stored-first)",
     async (_, open) => {
       const { file } = place();
       const mine = open(file);
@@ -276,7 +276,7 @@ describe("a handle that the user also uses", () => {
   );
 
   it.each(Object.entries(libraries))(
-    "%s: closed under the store: 503, nothing is sent, no unhandled rejection, and the store's close() resolves (docs/contract.md#fail-closed)",
+    "%s: a handle closed by the user gives 503, only acknowledged creates are sent, and the store's close() resolves (docs/contract.md#fail-closed)",
     async (_, open) => {
       const { file } = place();
       const mine = open(file);

@@ -36,7 +36,7 @@ const odd = [
   "x".repeat(60_000),
 ];
 
-describe.each(Object.entries(libraries))("odd values among innocent ones, in one transaction of %s", (_, open: OpenSqlite) => {
+describe.each(Object.entries(libraries))("odd values next to ordinary ones, in one transaction of %s", (_, open: OpenSqlite) => {
   function stored(): Store {
     const database = open(place().file);
     onTestFinished(() => database.close());
@@ -56,7 +56,7 @@ describe.each(Object.entries(libraries))("odd values among innocent ones, in one
     -0,
   ]);
 
-  it("names that some comparison takes for one are apart: by case, by accents, by what follows a NUL, by blanks, by digits (docs/contract.md#keyed-by-customer)", async () => {
+  it("names that some comparisons consider equal stay distinct: by case, accents, text after a NUL, blanks and digits (docs/contract.md#keyed-by-customer)", async () => {
     const store = stored();
     const apart = [
       "a",
@@ -100,13 +100,13 @@ describe.each(Object.entries(libraries))("odd values among innocent ones, in one
       expect(await store.members(`w:${text}`, 5)).toEqual(["m"]);
       expect(await store.commit({ asks: [{ sum: `${text}:one`, part: 1, parts: 3 }] })).toMatchObject({ asked: [7] });
     }
-    // What is deleted takes none of the others along.
+    // A deletion removes no similar name.
     await store.delete({ records: [{ customer: "A", id: "one" }], values: ["A"], windows: ["w:A"], sums: [{ sum: "A:one", part: 1, parts: 3 }] });
     expect([await store.get("a"), (await store.find("a", "one"))?.data, await store.members("w:a", 5)]).toEqual(["value of a", "customer a", ["m"]]);
     expect([await store.get("A"), await store.find("A", "one"), await store.members("w:A", 5)]).toEqual([undefined, undefined, []]);
   });
 
-  it("customers whose ids differ by case only have caps and records of their own (docs/contract.md#keyed-by-customer)", async () => {
+  it("customers whose ids differ only by case have separate caps and records (docs/contract.md#keyed-by-customer)", async () => {
     const store = stored();
     const [lower, upper] = ["abcdefab-cdef-4abc-8def-abcdefabcdef", "ABCDEFAB-CDEF-4ABC-8DEF-ABCDEFABCDEF"];
     const { ends } = changes();
@@ -116,7 +116,7 @@ describe.each(Object.entries(libraries))("odd values among innocent ones, in one
     expect([(await store.find(lower, "i"))?.data, (await store.find(upper, "i"))?.data]).toEqual([lower, upper]);
   });
 
-  it("sums, times and ends that need more than 32 bits come back to the unit (docs/contract.md#sum-parts)", async () => {
+  it("sums and times that need more than 32 bits are returned exactly (docs/contract.md#sum-parts)", async () => {
     const store = stored();
     const { customer, sum, record } = changes();
     const large = 2 ** 52 + 1;
@@ -132,18 +132,18 @@ describe.each(Object.entries(libraries))("odd values among innocent ones, in one
     expect(await store.lease(keepUntil - 1, 5, keepUntil)).toMatchObject([{ id: made.id, keepUntil }]);
   });
 
-  it("one process's clock is two days ahead: its writes end nothing that the others keep (docs/contract.md#early-end)", async () => {
+  it("a process whose clock is two days ahead erases nothing that the others need (docs/contract.md#early-end)", async () => {
     await twoDaysAhead(stored());
   });
 });
 
-describe("two processes' worth of stores on one file", () => {
-  it("a clock two days ahead in one of them ends nothing of the other's (docs/contract.md#early-end)", async () => {
+describe("two stores on one file", () => {
+  it("with alternating calls, a process whose clock is two days ahead erases nothing that the others need (docs/contract.md#early-end)", async () => {
     const { file } = place();
     const [one, two] = [opened({ file }), opened({ file })];
     await one.get("made");
     await two.get("made");
-    // By turns, as requests of two processes come.
+    // Calls alternate, like the requests of two processes.
     let turn = 0;
     const both = new Proxy(one, {
       get:

@@ -58,7 +58,7 @@ export async function flow({ verifier, codeOf }: Process, of: { readonly custome
   return [created.status, await check(wrongFor(code)), await check(code), await check(code)].join(" ");
 }
 
-/** What doctor says about the store. */
+/** What doctor reports about the store. */
 export const aboutStore = async (verifier: Verifier) => (await verifier.diagnose()).filter(({ about }) => about === "store");
 
 /** Posts to /v1 with a key: the HTTP status, and the status or code in the body. */
@@ -82,7 +82,7 @@ export const keyIdOf = (key: string): string => createHash("sha256").update(key)
 export const tenants = (count: number, policy: VerifierOptions["policy"] = {}) =>
   Array.from({ length: count }, () => ({ customer_uuid: randomUUID() as string, keys: [`pp_${randomUUID()}`], policy }));
 
-/** How often each came. */
+/** How often each occurs. */
 export function counted(all: readonly string[]): Record<string, number> {
   const counts: Record<string, number> = {};
   for (const one of all) counts[one] = (counts[one] ?? 0) + 1;

@@ -16,7 +16,7 @@ import { newFolder } from "../support/sqlite.js";
 import { ending, sender, service, tallied, wide } from "./kit.js";
 import { twoDaysAhead } from "./two-days-ahead.js";
 
-/** A store, another process's view of it, and how to let go. */
+/** A store, another process's view of it, and how to close both. */
 interface Opened {
   readonly store: Store;
   readonly peer: Store;
@@ -78,7 +78,7 @@ const opens: Record<string, () => Promise<Opened>> = {
   }),
 };
 
-/** What carriers do, and what that costs where the plan said 1. */
+/** Outcomes of carriers, and their cost when the planned price is 1. */
 const outcomes: readonly [() => Promise<SendOutcome>, number][] = [
   [async () => ({ outcome: "accepted" }), 1],
   [async () => ({ outcome: "accepted", price: 0.25 }), 0.25],
@@ -95,9 +95,9 @@ describe.each(Object.keys(opens))("on %s", (name) => {
   });
   afterAll(() => opened?.close());
 
-  it("two days ahead: one process erases nothing of the others'", () => twoDaysAhead(opened.store), 30_000);
+  it("a process whose clock is two days ahead erases nothing that the others need", () => twoDaysAhead(opened.store), 30_000);
 
-  it("two processes race to a spend ceiling: what is counted in the end is what was paid", async () => {
+  it("two processes that race to a spend ceiling count exactly what was paid", async () => {
     const clock = fixedClock(Date.now());
     let paid = 0;
     let i = 0;
@@ -128,7 +128,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     expect(paid + rest).toBe(30);
   });
 
-  it("200 twins of two processes send one message and count one", async () => {
+  it("200 identical creates of two processes send one message and count once", async () => {
     const clock = fixedClock(Date.now());
     const policy = { limits: { ...wide, perCustomer: [{ limit: 2, window: 3600 }], spend: [{ amount: 2, per: "day" as const }] } };
     const one = service({ store: opened.store, clock, sender: sender(1), policy, storeTimeout: 20 });
@@ -140,7 +140,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     expect([await ending(one.create(2)), await ending(two.create(3))]).toEqual(["pending", "rate_limited"]);
   });
 
-  it("200 checks of two processes: five wrong codes are judged, and of right ones one is `valid`", async () => {
+  it("of the concurrent checks of two processes, up to five wrong codes are evaluated, and one right code is `valid`", async () => {
     const clock = fixedClock(Date.now());
     const one = service({ store: opened.store, clock, storeTimeout: 20 });
     const two = service({ store: opened.peer, clock, storeTimeout: 20, customer: one.customer });
@@ -155,7 +155,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     expect(valid["valid"]).toBe(1);
   });
 
-  it("a number's cap holds to the unit over 100 racers of two processes, and exactly", async () => {
+  it("a number's cap is exact for 100 concurrent creates of two processes", async () => {
     const clock = fixedClock(Date.now());
     const one = service({ store: opened.store, clock, storeTimeout: 20, policy: { limits: wide } });
     const two = service({ store: opened.peer, clock, storeTimeout: 20, customer: one.customer, policy: { limits: wide } });

@@ -50,7 +50,7 @@ describe("customers in a store", () => {
     expect(await post(verifier, key)).toBe("403 forbidden");
   });
 
-  it("reads every spelling of a key and a UUID as documented, and no other (docs/contract.md#api-keys)", async () => {
+  it("accepts every documented spelling of a key and a UUID, and no other (docs/contract.md#api-keys)", async () => {
     const { verifier } = stored(memoryStore());
     const { customer_uuid } = await verifier.customers.create({ customer_uuid: randomUUID().toUpperCase() });
     expect(customer_uuid).toBe(customer_uuid.toLowerCase());
@@ -67,7 +67,7 @@ describe("customers in a store", () => {
       expect(await outcome(verifier.customers.create({ keys: [taken] })), taken).toBe("bad_request");
   });
 
-  it("loses no change of a customer, and brings no key back, while processes use, rotate, re-encrypt and revoke (docs/customers.md, Keys)", async () => {
+  it("loses no change of a customer, and restores no revoked key, while processes use, rotate, re-encrypt and revoke (docs/customers.md, Keys)", async () => {
     for (let round = 0; round < 20; round++) {
       const store = memoryStore();
       const boss = stored(store, { secret: secretOf("a") }).verifier;
@@ -91,7 +91,7 @@ describe("customers in a store", () => {
   });
 
   it.each(["refused", "lost"] as const)(
-    "a create whose store call is %s can be repeated, and makes one customer (the types of verifier.customers)",
+    "a create whose store call is %s can be repeated, and creates one customer (the types of verifier.customers)",
     async (how) => {
       for (let at = 0; ; at++) {
         const base = memoryStore();
@@ -111,7 +111,7 @@ describe("customers in a store", () => {
     },
   );
 
-  it("re-encrypts the webhook secrets of a customer that calls, though a process of the old order read it between (docs/customers.md)", async () => {
+  it("re-encrypts the webhook secrets of a customer that calls, although a process with the old order reads them in between (docs/customers.md)", async () => {
     const store = memoryStore();
     const clock = fixedClock(start);
     const at = (...letters: string[]) => stored(store, { clock, secret: letters.map(secretOf) as [string, string] }).verifier;
@@ -119,7 +119,7 @@ describe("customers in a store", () => {
     const newer = at("b", "a");
     const { customer_uuid } = await older.customers.create({ webhookSecrets: [webhookSecret] });
     const { key } = await older.customers.keys.issue({ customer_uuid });
-    // A roll-out of step 2 of docs/operations.md#rotate: for a while both orders run, and last only the new one.
+    // A roll-out of step 2 of docs/operations.md#rotate: for a while both orders run, and in the end only the new one.
     for (const one of [newer, older, newer]) {
       clock.advance(5_000);
       expect(await post(one, key)).toBe(letIn);
@@ -140,7 +140,7 @@ describe("customers in a store", () => {
     expect(await after.webhookSecrets(customer_uuid)).toEqual([webhookSecret]);
   });
 
-  it("posts whole or masked numbers, and nothing else, after a rotation as long as documented (docs/operations.md#rotate)", async () => {
+  it("posts full or masked numbers, and nothing else, after a rotation of the documented length (docs/operations.md#rotate)", async () => {
     for (const fullNumber of [true, false]) {
       const store = memoryStore();
       const clock = fixedClock(start);
@@ -152,7 +152,7 @@ describe("customers in a store", () => {
       const first = at([a, b]);
       const numbers = Array.from({ length: 20 }, newNumber);
       for (const phone_number of numbers) await first.createAuthentication({ phone_number, callback_url: "https://receiver.example/hook" });
-      // Step 2 for longer than `lifetime` and `tombstone`, in which the receiver is down; then step 3.
+      // Step 2 lasts longer than `lifetime` and `tombstone`, while the receiver is down; then step 3.
       const second = at([b, a]);
       for (let hours = 0; hours < 25; hours++) {
         clock.advance(3_600_000);
@@ -191,7 +191,7 @@ describe("customers in a store", () => {
     }
   });
 
-  it("gives codes that are out no more guesses than their length allows when the policy changes (docs/contract.md#guess-budget)", async () => {
+  it("gives pending codes no more guesses than their length allows when the policy changes (docs/contract.md#guess-budget)", async () => {
     const one = stored(memoryStore());
     const { customer_uuid } = await one.verifier.customers.create();
     const { authentication_uuid } = await one.verifier.createAuthentication({ customer_uuid, phone_number: newNumber() });
@@ -203,7 +203,7 @@ describe("customers in a store", () => {
     expect(guesses).toBeLessThanOrEqual(100);
   });
 
-  it("counts the checks of a verification under way by the policy of the moment, and never anew (docs/contract.md#checks)", async () => {
+  it("counts the checks of a pending verification by the current policy, and never from zero again (docs/contract.md#checks)", async () => {
     const one = stored(memoryStore());
     const { customer_uuid } = await one.verifier.customers.create();
     const { authentication_uuid } = await one.verifier.createAuthentication({ customer_uuid, phone_number: newNumber() });
@@ -250,7 +250,7 @@ describe.skipIf(!redisIsInstalled("tenants"))("many customers in one store", () 
   const store = () => redisStore({ client });
   const idOf = ({ customer_uuid }: { readonly customer_uuid: string }) => customer_uuid;
 
-  it("holds each customer's caps and ceilings, and counts its statistics, for itself under racers of several processes (docs/contract.md#caps)", async () => {
+  it("keeps the caps, ceilings and statistics of each customer separate when several processes race (docs/contract.md#caps)", async () => {
     const policies = [{ perCustomer: [{ limit: 7, window: 3_600 }] }, { spend: [{ amount: 0.5, per: "hour" as const }] }, {}];
     const customers = policies.flatMap((limits) => tenants(1, { limits }));
     const processes = [1, 2, 3, 4].map(() => processOn(store(), { customers, statistics: { keep: 86_400 } }));
@@ -275,7 +275,7 @@ describe.skipIf(!redisIsInstalled("tenants"))("many customers in one store", () 
     ]);
   });
 
-  it("reveals nothing of one customer's number to another, and erases it for one alone (docs/privacy.md#erase)", async () => {
+  it("reveals nothing of one customer's number to another, and erases it for that customer alone (docs/privacy.md#erase)", async () => {
     const customers = tenants(2);
     const [a, b] = customers.map(idOf) as [string, string];
     const [one, other] = [processOn(store(), { customers }), processOn(store(), { customers })];
@@ -299,7 +299,7 @@ describe.skipIf(!redisIsInstalled("tenants"))("many customers in one store", () 
     expect(await outcome(one.verifier.check(left))).toBe("valid");
   });
 
-  it("counts names apart that only look alike, and hides them (docs/contract.md#hashed-names)", async () => {
+  it("counts names that only look alike separately, and hides them (docs/contract.md#hashed-names)", async () => {
     const customers = tenants(1, { limits: { perDevice: [{ limit: 1, window: 3_600 }], numbersPerDevice: [] } });
     const customer_uuid = idOf(customers[0] as { customer_uuid: string });
     const { verifier } = processOn(store(), { customers });
@@ -312,7 +312,7 @@ describe.skipIf(!redisIsInstalled("tenants"))("many customers in one store", () 
     expect((await client.keys("*")).filter((key) => key.includes(long))).toEqual([]);
   });
 
-  it("shares caps, keys of idempotency and codes between processes with the secrets in either order (docs/contract.md#secret-rotation)", async () => {
+  it("shares caps, idempotency keys and codes between processes with the secrets in either order (docs/contract.md#secret-rotation)", async () => {
     const customers = tenants(1);
     const customer_uuid = idOf(customers[0] as { customer_uuid: string });
     const [ab, ba] = [["a", "b"] as const, ["b", "a"] as const].map((letters) =>

@@ -25,7 +25,7 @@ async function brokenBy(open: () => Store): Promise<string | undefined> {
   return undefined;
 }
 
-/** A right store, and what is done differently. */
+/** A correct store, with some of its methods changed. */
 const but = (change: (right: Store) => Partial<Store>) => () => {
   const right = mapStore();
   return { ...right, ...change(right) };
@@ -37,7 +37,7 @@ const claimsOf = (given: Change, change: (claim: Claim) => Claim | undefined): C
 });
 const tick = () => new Promise<void>((resolve) => setImmediate(resolve));
 
-/** A right store that stores names by another spelling: of windows, sums, counters or values. */
+/** A correct store, except that it respells the names of windows, sums, counters or values. */
 const named = (what: "windows" | "sums" | "counters" | "values", spell: (name: string) => string) =>
   but((right) => {
     const as = (kind: typeof what) => (kind === what ? spell : (name: string) => name);
@@ -60,7 +60,7 @@ const named = (what: "windows" | "sums" | "counters" | "values", spell: (name: s
   });
 
 describe("storeContract", () => {
-  it("passes a right store (docs/testing.md#your-own-store-sender-or-lookup)", async () => {
+  it("passes a correct store (docs/testing.md#your-own-store-sender-or-lookup)", async () => {
     expect(await brokenBy(mapStore)).toBeUndefined();
   });
 
@@ -126,14 +126,14 @@ describe("storeContract", () => {
   });
 
   it.each(["windows", "sums", "counters", "values"] as const)(
-    "rejects a store to which names of %s that differ only in case are the same, as in MySQL (docs/testing.md#your-own-store-sender-or-lookup)",
+    "rejects a store that confuses names of %s that differ only in case, as MySQL does (docs/testing.md#your-own-store-sender-or-lookup)",
     async (what) => {
       expect(await brokenBy(named(what, (name) => name.toLowerCase()))).toBeDefined();
     },
   );
 });
 
-/** A sender on a carrier in memory, with what it does differently. */
+/** A sender with a carrier in memory, and what it does differently. */
 function benchOf(different: { text?: (text: string) => string; fault?: SendOutcome; refusal?: SendOutcome; times?: number; deaf?: true; nothing?: true }) {
   return async (behaviour: string): Promise<SenderBench> => {
     const received: { to: string; text: string }[] = [];
@@ -161,7 +161,7 @@ async function brokenBySender(different: Parameters<typeof benchOf>[0]): Promise
 }
 
 describe("senderContract", () => {
-  it("passes a right sender (docs/testing.md#your-own-store-sender-or-lookup)", async () => {
+  it("passes a correct sender (docs/testing.md#your-own-store-sender-or-lookup)", async () => {
     expect(await brokenBySender({})).toBeUndefined();
   });
 
@@ -179,13 +179,13 @@ describe("senderContract", () => {
     expect(await brokenBySender(different)).toBeDefined();
   });
 
-  it("says which behaviour it does not know (docs/testing.md#your-own-store-sender-or-lookup)", () => {
+  it("names an unknown behaviour (docs/testing.md#your-own-store-sender-or-lookup)", () => {
     expect(() => senderContract({ behaviours: ["acepts" as never] })).toThrow(/acepts/);
   });
 });
 
 describe("createTestVerifier", () => {
-  it("shares nothing between two tests, and everything on one store (docs/testing.md#a-verifier-for-each-test)", async () => {
+  it("shares nothing between two verifiers, and everything between two on one store (docs/testing.md#a-verifier-for-each-test)", async () => {
     const store = memoryStore();
     const [one, other, first, second] = [createTestVerifier(), createTestVerifier(), createTestVerifier({ store }), createTestVerifier({ store })];
     const { authentication_uuid } = await one.verifier.createAuthentication({ phone_number });
@@ -199,7 +199,7 @@ describe("createTestVerifier", () => {
     await one.close();
   });
 
-  it("keeps no process alive, open or closed, with a stopped or a running clock (docs/testing.md#a-verifier-for-each-test)", async () => {
+  it("keeps no process alive when it is not closed, with a stopped or a running clock (docs/testing.md#a-verifier-for-each-test)", async () => {
     const program = `import { createTestVerifier } from "phoneproof/testing";
       for (const clock of [undefined, "running"]) {
         const { verifier } = createTestVerifier({ clock });
@@ -226,7 +226,7 @@ describe("createTestVerifier", () => {
       expect.soft(() => createTestVerifier(wrong as never), JSON.stringify(wrong)).toThrow(expect.objectContaining({ code: "invalid_options" }));
   });
 
-  it("makes callbacks that a receiver verifies, and says how under a clock of its own (docs/testing.md#receipts-and-callbacks)", async () => {
+  it("makes callbacks that a receiver can verify, and the page shows how to do so with a stopped clock (docs/testing.md#receipts-and-callbacks)", async () => {
     const test = createTestVerifier({ clock: fixedClock(Date.UTC(2026, 0, 1)) });
     await test.verifier.createAuthentication({ phone_number, callback_url: "https://app.example/hook" });
     await test.flush();

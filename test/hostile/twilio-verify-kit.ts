@@ -16,7 +16,7 @@ const sid = (prefix: string) => z.string().regex(new RegExp(`^${prefix}[0-9a-f]{
 /** Without a fraction, as the vendor's Python client parses it. */
 const date = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
 
-/** Exactly the vendor's fields: a decoder in another language knows no others, and a `title`, `type` or numeric `error_code` breaks two of them. */
+/** Exactly the vendor's fields: decoders know no others; `title`, `type` or a numeric `error_code` breaks two. */
 const Failed = z
   .strictObject({
     code: z.number().int(),
@@ -77,7 +77,7 @@ export const callerOf = (customer: string, token: string): Caller => {
 
 export const basic = (user: string, password: string): string => `Basic ${Buffer.from(`${user}:${password}`).toString("base64")}`;
 
-/** One request as it stands: any path, header and bytes. */
+/** Sends one request unchanged: any path, headers and bytes. */
 export function raw(url: string, method: string, path: string, body: Form = "", headers: Record<string, string> = {}): Promise<Answer> {
   const given =
     typeof body === "string" || body instanceof Uint8Array ? body : new URLSearchParams(Array.isArray(body) ? body : Object.entries(body)).toString();
@@ -111,7 +111,7 @@ export interface Service extends Caller {
   readonly log: readonly { readonly message: string; readonly fields: Record<string, unknown> }[];
   /** The requests that reached the server: `POST /v2/…`. */
   readonly seen: readonly string[];
-  /** `path` after the service. */
+  /** `path`: what follows the service. */
   ask(method: string, path: string, form?: Form, headers?: Record<string, string>): Promise<Answer>;
   begin(to?: string, more?: Record<string, string>): Promise<Answer>;
   check(by: string, code: string): Promise<Answer>;
@@ -123,7 +123,7 @@ export interface Service extends Caller {
 }
 
 export const to = "+33612000001";
-/** The newest code that went to a number. */
+/** The newest code sent to a number. */
 export const codeOf = (box: Sender, number = to): string => box.messages.filter((one) => one.to === number).at(-1)?.code ?? "no message";
 
 export interface ServiceOptions {

@@ -32,7 +32,7 @@ const times = <T>(count: number, make: (i: number) => T): T[] => Array.from({ le
 const all = async (answers: readonly Promise<Answer>[]): Promise<Record<string, number>> => tallied((await Promise.all(answers)).map(outcome));
 const cooldowns = [30_000, 60_000, 90_000, 120_000];
 
-/** Ways to the stores, each with one handle or connection for each process. */
+/** How to open each store, with one handle or connection for each process. */
 const stores: readonly (readonly [name: string, present: boolean, open: () => Promise<() => Store>])[] = [
   [
     "memory",
@@ -76,7 +76,7 @@ describe.each(stores)("four processes on one store, %s", (_, present, open) => {
     return (i) => set[i % 4] as Service;
   };
 
-  it.runIf(present)("100 starts at once are one message; the others are 429 60212, and change nothing (docs/contract.md#start)", async () => {
+  it.runIf(present)("100 concurrent starts send one message; the others get 429 60212 and change nothing (docs/contract.md#start)", async () => {
     const at = await processes();
     expect(await all(times(100, (i) => at(i).begin()))).toEqual({ "201 pending": 1, "429 60212": 99 });
     expect(at(0).box.messages).toHaveLength(1);
@@ -84,7 +84,7 @@ describe.each(stores)("four processes on one store, %s", (_, present, open) => {
   });
 
   it.runIf(present)(
-    "100 right checks at once, by number and by SID, are one approved; the others are 404 20404 (docs/contract.md#already-validated)",
+    "100 concurrent right checks, by number and by SID: one is approved, the others get 404 20404 (docs/contract.md#already-validated)",
     async () => {
       const at = await processes();
       const { sid } = (await at(0).begin()).json as { sid: string };
@@ -94,7 +94,7 @@ describe.each(stores)("four processes on one store, %s", (_, present, open) => {
     },
   );
 
-  it.runIf(present)("100 wrong checks at once are five pending, then 429 60202, for the right code too (docs/contract.md#checks)", async () => {
+  it.runIf(present)("100 concurrent wrong checks: five are pending, the others and the right code get 429 60202 (docs/contract.md#checks)", async () => {
     const at = await processes();
     const { sid } = (await at(0).begin()).json as { sid: string };
     const code = at(0).wrong();
@@ -104,7 +104,7 @@ describe.each(stores)("four processes on one store, %s", (_, present, open) => {
     expect(outcome(await at(1).begin())).toBe("429 60203");
   });
 
-  it.runIf(present)("a check racing a cancel: approved before it, or not at all (docs/contract.md#cancel)", async () => {
+  it.runIf(present)("a check that races a cancel is approved before it, or not at all (docs/contract.md#cancel)", async () => {
     const at = await processes();
     for (let i = 1; i <= 5; i++) {
       const number = numberOf(i);
@@ -130,7 +130,7 @@ describe.each(stores)("four processes on one store, %s", (_, present, open) => {
     },
   );
 
-  it.runIf(present)("each process serves what another began: fetch, resend, check, cancel, with one SID (docs/contract.md#slot)", async () => {
+  it.runIf(present)("each process continues what another began: fetch, resend, check, cancel, with one SID (docs/contract.md#slot)", async () => {
     const at = await processes();
     const { sid, date_created } = (await at(0).begin()).json as { sid: string; date_created: string };
     expect(outcome(await at(1).begin())).toBe("429 60212");
@@ -145,7 +145,7 @@ describe.each(stores)("four processes on one store, %s", (_, present, open) => {
 });
 
 describe("guesses", () => {
-  it("by number, by SID, over new starts, cancels and days: never more than 50 a day are evaluated (docs/contract.md#guesses-claimed)", async () => {
+  it("by number, by SID, across new starts and cancels: no more than 50 a day are evaluated (docs/contract.md#guesses-claimed)", async () => {
     const { begin, check, cancel, fetch, clock, box, wrong } = await serve();
     let evaluated = 0;
     let used = 0;
@@ -166,7 +166,7 @@ describe("guesses", () => {
     expect(used).toBeGreaterThan(0);
   });
 
-  it("used up, they are 60202 until it is canceled or has expired; a start is 60203 and refills nothing (docs/contract.md#guesses-claimed)", async () => {
+  it("when used up, checks give 60202 and starts 60203 until the verification is canceled or expires (docs/contract.md#guesses-claimed)", async () => {
     const { begin, check, cancel, clock, box, wrong } = await serve();
     const first = (await begin()).json as { sid: string };
     for (let i = 0; i < 5; i++) expect(outcome(await check(i % 2 ? to : first.sid, wrong()))).toBe("200 pending");
@@ -200,7 +200,7 @@ describe("guesses", () => {
 });
 
 describe("time", () => {
-  it("a verification ends at 600 s to the millisecond, a resend does not extend it (docs/contract.md#lifetime)", async () => {
+  it("a verification expires after exactly 600 s, and a resend does not extend it (docs/contract.md#lifetime)", async () => {
     for (const [early, ended] of [
       [599_999, false],
       [600_000, true],
@@ -218,7 +218,7 @@ describe("time", () => {
     }
   });
 
-  it("the cool-down is 30, 60, 90, 120 s to the millisecond, then 60203; all attempts have the vendor's form (docs/contract.md#retries)", async () => {
+  it("the cool-downs are exactly 30, 60, 90 and 120 s, then 60203; all attempts have the vendor's format (docs/contract.md#retries)", async () => {
     const { begin, clock, box, fetch } = await serve();
     const first = Verification.parse((await begin()).json);
     for (const [i, wait] of cooldowns.entries()) {
@@ -240,7 +240,7 @@ describe("time", () => {
     expect(Verification.parse((await fetch(to)).json).status).toBe("pending");
   });
 
-  it("what every client sees: strict bodies, dates without a fraction, codes in none of them", async () => {
+  it("responses have the vendor's exact fields and dates without a fraction, and contain no code", async () => {
     const { begin, check, fetch, cancel, clock, box, wrong } = await serve({ verifier: { clock: fixedClock(start + 789) } });
     const texts: string[] = [];
     const seen = (answer: Answer) => {
@@ -271,7 +271,7 @@ describe("time", () => {
 });
 
 describe("the twilio client", () => {
-  it("with autoRetry repeats each 429; nothing is sent, counted or moved (docs/contract.md#refusal-consumes-nothing)", async () => {
+  it("with autoRetry repeats each 429, which sends, counts and delays nothing (docs/contract.md#refusal-consumes-nothing)", async () => {
     const { client, begin, clock, box, seen, wrong } = await serve();
     const verify = client({ autoRetry: true, maxRetries: 3, maxRetryDelay: 10 });
     await begin();
@@ -297,8 +297,8 @@ describe("the twilio client", () => {
   });
 });
 
-describe("responses that are lost after the server has acted", () => {
-  it("a start that the client repeats is one message, and a resend too; the verification can be continued", async () => {
+describe("responses lost on the way to the client", () => {
+  it("a repeated start sends one message, and so does a repeated resend; the verification can be continued", async () => {
     const { client, url, clock, box, seen } = await serve();
     const proxy = await losingProxy(url);
     const verify = client({}, proxy.url);
@@ -314,7 +314,7 @@ describe("responses that are lost after the server has acted", () => {
     expect(seen.length).toBeGreaterThan(6);
   });
 
-  it("a right check that is repeated is 404 20404 without a key, and approved again under one (docs/contract.md#idempotency)", async () => {
+  it("a repeated right check gives 404 20404 without a key, and is approved again with its key (docs/contract.md#idempotency)", async () => {
     const { ask, begin, check, box } = await serve();
     await begin();
     const form = { To: to, Code: codeOf(box) };
@@ -328,7 +328,7 @@ describe("responses that are lost after the server has acted", () => {
     expect(other.json["status"]).not.toBe("approved");
   });
 
-  it("a start under a key is one message however often it is repeated, at once and later; another body under it is 400", async () => {
+  it("a start with a key sends one message however often it is repeated, at once or later; another body gives 400", async () => {
     const { ask, clock, box } = await serve();
     const form = { To: to, Channel: "sms" };
     const key = { "idempotency-key": "start-1" };
@@ -348,7 +348,7 @@ describe("responses that are lost after the server has acted", () => {
   });
 });
 
-/** The wire in this process, on a clock that passes while a call waits. */
+/** The wire in this process, on a clock that advances while a call waits. */
 function inside() {
   const store = rigged(memoryStore({ name: randomUUID() }));
   const one = service({ store, policy: {} });
@@ -392,7 +392,7 @@ function inside() {
 
 describe.each(fates)("a store whose calls are %s", (fate) => {
   it.each([1, 2, 3])(
-    "from call %i on: 503 20503 or the result, no message without a 201, and all goes on afterwards (docs/contract.md#lost-write)",
+    "at call %i, or from there on: 503 20503 or the result, no message without a 201, and all works afterwards (docs/contract.md#lost-write)",
     async (nth) => {
       for (const onwards of [false, true]) {
         const name = `${fate} ${nth} ${onwards}`;
@@ -419,7 +419,7 @@ describe.each(fates)("a store whose calls are %s", (fate) => {
     },
   );
 
-  it("at a cancel: 503 20503 or canceled; repeated, the code is dead (docs/contract.md#cancel)", async () => {
+  it("at a cancel: 503 20503 or canceled; after a repeat, the code no longer works (docs/contract.md#cancel)", async () => {
     for (const nth of [1, 2]) {
       const one = inside();
       await one.begin();
@@ -437,7 +437,7 @@ describe("carriers", () => {
     ["never answers", () => new Promise<never>(() => {})],
     ["throws", () => Promise.reject(new Error("hunter2"))],
     ["does not know", async () => ({ outcome: "unknown" as const })],
-  ])("one that %s: 201, and the code that went out is good (docs/contract.md#send-outcome)", async (_, answer) => {
+  ])("one that %s: 201, and the sent code works (docs/contract.md#send-outcome)", async (_, answer) => {
     const one = inside();
     one.sender.answer = answer as never;
     expect(await one.begin()).toBe("201 pending");
@@ -446,7 +446,7 @@ describe("carriers", () => {
     expect(one.sender.messages).toHaveLength(1);
   });
 
-  it("one that rejects: 201 pending, a check is pending, and a start begins again (docs/contract.md#every-route-rejects)", async () => {
+  it("one that rejects: 201 pending, a check is pending or 404, and a later start sends again (docs/contract.md#every-route-rejects)", async () => {
     const one = inside();
     one.sender.answer = async () => ({ outcome: "rejected" });
     expect(await one.begin()).toBe("201 pending");
@@ -457,7 +457,7 @@ describe("carriers", () => {
     expect(await one.check(codeOf(one.sender))).toBe("200 approved");
   });
 
-  it("a backlog of 200 numbers whose carrier hangs: 201 for each, and other numbers and checks are served in the meantime", async () => {
+  it("one that hangs for 200 numbers: 201 for each, and other numbers and checks work in the meantime", async () => {
     const { begin, check, fetch, box, clock } = await serve();
     const hung: (() => void)[] = [];
     box.answer = ({ to: number }) =>
@@ -475,7 +475,7 @@ describe("carriers", () => {
   });
 });
 
-it("a store that is away: 503 20503 with Retry-After for every call, nothing internal in it; afterwards all is as before (docs/contract.md#fail-closed)", async () => {
+it("an unavailable store: 503 20503 with Retry-After for every call, and nothing internal in it; afterwards all works (docs/contract.md#fail-closed)", async () => {
   const store = rigged(memoryStore({ name: randomUUID() }));
   const { begin, check, fetch, cancel, box } = await serve({ verifier: { store } });
   const { sid } = (await begin()).json as { sid: string };

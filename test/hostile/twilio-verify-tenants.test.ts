@@ -8,7 +8,7 @@ import { type Answer, basic, callerOf, codeOf, type Form, outcome, raw, rejected
 describe("credentials", () => {
   const form = { To: to, Channel: "sms", Code: "123456" };
 
-  it("missing, wrong or odd: 401 20003 before the body is read, for each call; nothing is sent (docs/contract.md#key-before-body)", async () => {
+  it("that are missing, wrong or odd give 401 20003 before the body is read, for each call; nothing is sent (docs/contract.md#key-before-body)", async () => {
     const service = await serve();
     const { url, accountSid, serviceSid, token, box } = service;
     const sid = ((await service.begin()).json as { sid: string }).sid;
@@ -78,7 +78,7 @@ describe("credentials", () => {
     }
   });
 
-  it("a key without its underscore is the same key; other changes of it are 401 (docs/contract.md#api-keys)", async () => {
+  it("a key without its underscore is the same key; other changes give 401 (docs/contract.md#api-keys)", async () => {
     const { key } = generateApiKey();
     const { url, accountSid, serviceSid } = await serve({ token: key });
     const by = (password: string) => raw(url, "GET", `/v2/Services/${serviceSid}`, "", { authorization: basic(accountSid, password) });
@@ -97,7 +97,7 @@ describe("credentials", () => {
     }
   });
 
-  it("a response of 401 repeats nothing of what was sent", async () => {
+  it("a 401 response repeats nothing from the request", async () => {
     const { url, serviceSid } = await serve();
     const answer = await raw(url, "POST", `/v2/Services/${serviceSid}/Verifications`, form, { authorization: basic("<script>alert(1)</script>", "hunter2") });
     expect(answer.text).not.toMatch(/script|hunter2/);
@@ -117,7 +117,7 @@ describe("many customers", () => {
     });
   const by = ({ accountSid, token }: (typeof callers)[number]) => ({ authorization: basic(accountSid, token) });
 
-  it("fetch, check and cancel of another customer's SID or number are the 404 of an unknown one, word for word (docs/contract.md#keyed-by-customer)", async () => {
+  it("fetch, check and cancel of another customer's SID or number give exactly the 404 of an unknown one (docs/contract.md#keyed-by-customer)", async () => {
     const { url, begin, check, fetch, box } = await start();
     const { sid } = (await begin()).json as { sid: string };
     const Code = codeOf(box);
@@ -150,7 +150,7 @@ describe("many customers", () => {
     expect(outcome(await check(to, Code))).toBe("200 approved");
   });
 
-  it("another customer's service in the path is 404 20404 for every SID after it; an account with another's key is 401", async () => {
+  it("another customer's service in the path gives 404 20404 for every call; an account with another's key gives 401", async () => {
     const { url, begin, serviceSid, box } = await start();
     const { sid } = (await begin()).json as { sid: string };
     const [mine, theirs] = callers as [(typeof callers)[number], (typeof callers)[number]];
@@ -188,7 +188,7 @@ describe("many customers", () => {
     expect(tallied(others.map(outcome))).toEqual({ "200 approved": 10 });
   });
 
-  it("one customer's attack on its own number costs another's user nothing", async () => {
+  it("one customer's attack on a number does not affect another customer's user", async () => {
     const { url, box } = await start();
     const at = (i: number, path: string, form: Form) =>
       raw(url, "POST", `/v2/Services/${callers[i]?.serviceSid}${path}`, form, by(callers[i] as (typeof callers)[number]));

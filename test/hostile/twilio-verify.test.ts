@@ -43,7 +43,7 @@ describe("a create", () => {
     "9".repeat(10_000),
   ];
 
-  it.each(wrongTo.map((value) => [show(value), value] as const))("To = %s is 400 60200 and sends nothing (docs/contract.md#phone-number)", async (_, value) => {
+  it.each(wrongTo.map((value) => [show(value), value] as const))("To = %s: 400 60200 and nothing is sent (docs/contract.md#phone-number)", async (_, value) => {
     const { ask, box } = await serve();
     const answer = await ask("POST", "/Verifications", { To: value, Channel: "sms" });
     expect([answer.status, rejected(answer, value)]).toEqual([400, 60200]);
@@ -51,7 +51,7 @@ describe("a create", () => {
     expect(box.messages).toEqual([]);
   });
 
-  it("lines and countries that get no messages are the vendor's 403, and send nothing (docs/contract.md#destinations)", async () => {
+  it("lines and countries that get no messages give the vendor's 403 and send nothing (docs/contract.md#destinations)", async () => {
     const { begin, box } = await serve({ verifier: { blockedNumbers: [numberOf(9)] } as never });
     expect(outcome(await begin("+33142685300"))).toBe("403 60205");
     expect(outcome(await begin("+33899123456"))).toBe("403 60205");
@@ -62,7 +62,7 @@ describe("a create", () => {
     expect(box.messages).toEqual([]);
   });
 
-  it("Channel: all but sms, in any spelling, are 400 60200 and send nothing", async () => {
+  it("any Channel but exactly sms gives 400 60200 and sends nothing", async () => {
     const { ask, box } = await serve();
     for (const Channel of [
       "",
@@ -92,7 +92,7 @@ describe("a create", () => {
     expect(box.messages).toEqual([]);
   });
 
-  it("auto is sms only with autoChannel", async () => {
+  it("Channel auto is sms with autoChannel", async () => {
     const { begin, box } = await serve({ wire: { autoChannel: "sms" } });
     const { status, json } = await begin(to, { Channel: "auto" });
     expect([status, Verification.parse(json).channel]).toEqual([201, "sms"]);
@@ -100,7 +100,7 @@ describe("a create", () => {
     expect(box.messages).toHaveLength(1);
   });
 
-  it("fields of payments and malformed optional fields are 400 60200 and send nothing", async () => {
+  it("payment fields and malformed optional fields give 400 60200 and send nothing", async () => {
     const { begin, box } = await serve();
     const wrong: Record<string, string>[] = [
       { Amount: "39.99" },
@@ -127,7 +127,7 @@ describe("a create", () => {
     expect(box.messages).toEqual([]);
   });
 
-  it("ignored fields, whatever they hold, change neither the code nor a rule; CustomCode is never the code", async () => {
+  it("ignored fields, whatever their values, change neither the code nor a rule; CustomCode is never the code", async () => {
     const { begin, check, box, log } = await serve({ verifier: { blockedNumbers: [numberOf(50)] } as never });
     const ignored: Record<string, string>[] = [
       { CustomCode: "123456" },
@@ -166,7 +166,7 @@ describe("a create", () => {
 });
 
 describe("a check", () => {
-  it("Code that cannot be right is 400 60200 and not counted; typing habits are accepted (docs/contract.md#check-code)", async () => {
+  it("with a Code that cannot be right gives 400 60200 and is not counted; separators and full-width digits are accepted (docs/contract.md#check-code)", async () => {
     const { begin, check, ask, box, wrong } = await serve();
     const { sid } = (await begin()).json as { sid: string };
     for (const by of [to, sid]) {
@@ -199,7 +199,7 @@ describe("a check", () => {
     expect([answer.status, Checked.parse(answer.json).status]).toEqual([200, "approved"]);
   });
 
-  it("of neither To nor VerificationSid is 400 60221; of two that do not belong together never approved", async () => {
+  it("without To and VerificationSid gives 400 60221; with two that do not belong together it is never approved", async () => {
     const { begin, ask, box } = await serve();
     const one = (await begin(numberOf(1))).json as { sid: string };
     const two = (await begin(numberOf(2))).json as { sid: string };
@@ -220,7 +220,7 @@ describe("a check", () => {
     expect(outcome(await ask("POST", "/VerificationCheck", { Code, To: numberOf(1), VerificationSid: one.sid }))).toBe("200 approved");
   });
 
-  it("To in another spelling of the number is the same verification, with VerificationSid too (docs/contract.md#canonical-form)", async () => {
+  it("with another spelling of To finds the same verification, with VerificationSid too (docs/contract.md#canonical-form)", async () => {
     const { begin, ask, fetch, box } = await serve();
     const begun = await begin("+330612000001");
     expect([begun.status, begun.json["to"]]).toEqual([201, to]);
@@ -231,7 +231,7 @@ describe("a check", () => {
     expect(outcome(await ask("POST", "/VerificationCheck", { ...form, Code: codeOf(box) }))).toBe("200 approved");
   });
 
-  it("SIDs of another length, prefix or kind are a 4xx and leak nothing; upper case digits never approve twice", async () => {
+  it("with SIDs of another length, prefix or kind gives 4xx and reveals nothing; upper-case digits never approve twice", async () => {
     const { begin, ask, cancel, fetch, box } = await serve();
     const { sid, send_code_attempts } = (await begin()).json as { sid: string; send_code_attempts: { attempt_sid: string }[] };
     const digits = sid.slice(2);
@@ -270,7 +270,7 @@ describe("a check", () => {
 });
 
 describe("an update", () => {
-  it("to anything but canceled is 400 60200 and changes nothing; approved least of all", async () => {
+  it("to any status but canceled, approved included, gives 400 60200 and changes nothing", async () => {
     const { begin, ask, check, fetch, box } = await serve();
     const { sid } = (await begin()).json as { sid: string };
     const forms: Form[] = [
@@ -300,8 +300,8 @@ describe("an update", () => {
   });
 });
 
-describe("bodies of every wrong kind", () => {
-  it("are a 4xx in the vendor's shape on every call; nothing is sent, nothing is counted", async () => {
+describe("malformed bodies", () => {
+  it("give 4xx in the vendor's format on every call; nothing is sent or counted", async () => {
     const { begin, ask, check, box, wrong } = await serve();
     const { sid } = (await begin()).json as { sid: string };
     const sent = box.messages.length;
@@ -345,7 +345,7 @@ describe("bodies of every wrong kind", () => {
     expect(outcome(await check(to, codeOf(box)))).toBe("200 approved");
   });
 
-  it("a body over the limit is 413 in the vendor's shape, of a megabyte too", async () => {
+  it("a body over the limit gives 413 in the vendor's format, even at a megabyte", async () => {
     const { ask, box } = await serve();
     for (const size of [16 * 1024 + 1, 1_000_000]) {
       const answer = await ask("POST", "/Verifications", `To=%2B33612000001&Channel=sms&Tags=${"x".repeat(size)}`);
@@ -358,7 +358,7 @@ describe("bodies of every wrong kind", () => {
     ["extended", express.urlencoded({ extended: true })],
     ["simple", express.urlencoded({ extended: false })],
     ["json and text", [express.json(), express.text({ type: "*/*" })]],
-  ] as const)("behind a body parser (%s) the same forms are rejected, and a right one is served (docs/contract.md#http-shape)", async (_, parser) => {
+  ] as const)("behind a body parser (%s) the same forms are rejected, and a valid one works (docs/contract.md#http-shape)", async (_, parser) => {
     const mount: Mount = (handler, basePath, seen) => {
       const app = express();
       app.use(parser as express.RequestHandler);
@@ -378,7 +378,7 @@ describe("bodies of every wrong kind", () => {
     expect(outcome(await check(to, codeOf(box)))).toBe("200 approved");
   });
 
-  it("a field that is given twice is 400 60200: no server in between may read another value than this one", async () => {
+  it("a repeated field gives 400 60200, so that no server in between can read another value", async () => {
     const { ask, begin, fetch, check, box } = await serve();
     const { sid } = (await begin()).json as { sid: string };
     const code = codeOf(box);
@@ -401,7 +401,7 @@ describe("bodies of every wrong kind", () => {
     expect(outcome(await check(to, code))).toBe("200 approved");
   });
 
-  it("a raw + in To, which a form decodes to a space, is the number all the same", async () => {
+  it("a raw + in To, which a form decodes to a space, still gives the number", async () => {
     const { ask, box } = await serve();
     expect((await ask("POST", "/Verifications", "To=+33612000001&Channel=sms")).json["to"]).toBe(to);
     expect(outcome(await ask("POST", "/VerificationCheck", `To=+33612000001&Code=${codeOf(box)}`))).toBe("200 approved");
@@ -409,7 +409,7 @@ describe("bodies of every wrong kind", () => {
 });
 
 describe("routes", () => {
-  it("what is not served is 404 20404 and what is not allowed 405 20004, in the vendor's shape; nothing is sent", async () => {
+  it("unknown paths give 404 20404 and wrong methods 405 20004, in the vendor's format; nothing is sent", async () => {
     const { ask, begin, url, accountSid, token, box } = await serve();
     const { sid } = (await begin()).json as { sid: string };
     const form = { To: numberOf(2), Channel: "sms", Code: "123456", Status: "canceled" };
@@ -478,7 +478,7 @@ describe("routes", () => {
     expect(outcome(await ask("GET", `/Verifications/${sid}`))).toBe("200 pending");
   });
 
-  it("a number in the path: + raw or encoded, digits encoded one by one, a query after it; nothing else (docs/contract.md#plus-in-path)", async () => {
+  it("a number in the path may have a raw or encoded +, encoded digits and a query after it, and nothing else (docs/contract.md#plus-in-path)", async () => {
     const { begin, fetch } = await serve();
     const { sid } = (await begin()).json as { sid: string };
     for (const name of ["+33612000001", "%2B33612000001", "%2b33612000001", "%2B%33%33612000001", "+33612000001?x=y&__proto__=z"]) {
@@ -507,7 +507,7 @@ describe("routes", () => {
     expect((await fetch(`%56E${sid.slice(2)}`)).json["sid"]).toBe(sid);
   });
 
-  it("line breaks in numbers, SIDs and keys reach no header of the response", async () => {
+  it("line breaks in numbers, SIDs and page tokens reach no header of the response", async () => {
     const { begin, ask } = await serve();
     await begin();
     for (const text of ["a\r\nset-cookie: x=1", "a%0d%0aset-cookie:%20x=1", "\r\n\r\n<html>"]) {

@@ -5,7 +5,7 @@ import { ending, sender, service, tallied, wide } from "./kit.js";
 
 const twoDays = 2 * 86_400_000;
 
-/** One process's clock is two days ahead. Its writes must end nothing that the others keep, on any store. */
+/** Checks that a process whose clock is two days ahead ends nothing that the others need, on any store. */
 export async function twoDaysAhead(store: Store): Promise<void> {
   const now = Date.now();
   const policy = {
@@ -17,13 +17,13 @@ export async function twoDaysAhead(store: Store): Promise<void> {
   const created = [];
   for (let i = 0; i < 5; i++) created.push(await right.create(1, { device_id: i < 3 ? "device" : `d${i}` }));
   expect(new Set(created.map(({ status }) => status))).toEqual(new Set(["pending"]));
-  // Of the same number and device, and of others, under the same windows and sums.
+  // For the same number and device and for others, in the same windows and sums.
   expect(await ending(ahead.create(1, { device_id: "device" }))).toBe("pending");
   for (let i = 0; i < 3; i++) expect(await ending(ahead.create(10 + i))).toBe("pending");
 
   expect(await ending(right.create(1))).toBe("rate_limited");
   expect(await ending(right.create(2, { device_id: "device" }))).toBe("rate_limited");
-  // 5 before them; what a clock that is days off has counted is in parts that are still to come.
+  // 5 were sent before; what a clock that is days ahead has counted is in parts of the future.
   const rest: string[] = [];
   for (let i = 0; i < 9; i++) rest.push(await ending(right.create(20 + i)));
   expect(tallied(rest)).toEqual({ pending: 7, rate_limited: 2 });

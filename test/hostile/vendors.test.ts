@@ -27,7 +27,7 @@ import { begin, listening, messageOf, noon, post, told } from "./receipt-kit.js"
 
 const form = { "content-type": "application/x-www-form-urlencoded" };
 
-/** Kannel's smsbox: it posts a report by a GET of the URL that it was given, with the type of the report in place of `%d`. */
+/** Kannel's smsbox: it reports by a GET of the given URL, with the type of the report in place of `%d`. */
 async function startKannel() {
   const taken: { readonly dlrUrl: string }[] = [];
   const vendor = await startVendor(({ method, path }) => {
@@ -42,7 +42,7 @@ async function startKannel() {
 }
 
 describe("Kannel (its user guide, chapter Delivery Reports)", () => {
-  it("a report at the message's own URL needs no id in it: `?type=%d` is all that Kannel's own example asks for (docs/carriers.md#delivery-receipts)", async () => {
+  it("a report to the message's own URL needs no id: Kannel's example has only `?type=%d` (docs/carriers.md#delivery-receipts)", async () => {
     const kannel = await startKannel();
     const sender = httpSender({
       provider: "kannel",
@@ -61,7 +61,7 @@ describe("Kannel (its user guide, chapter Delivery Reports)", () => {
 
 describe("46elks (46elks.se/docs/sms-delivery-reports, /docs/show-sms-id)", () => {
   it.each(["UTC", "America/New_York", "Asia/Kolkata"])(
-    "a time without a zone means the same, whatever the zone of the process: TZ=%s (docs/contract.md#receipt-order)",
+    "a time without a zone is read as UTC, whatever the zone of the process: TZ=%s (docs/contract.md#receipt-order)",
     async (zone) => {
       const before = process.env["TZ"];
       onTestFinished(() => {
@@ -79,7 +79,7 @@ describe("46elks (46elks.se/docs/sms-delivery-reports, /docs/show-sms-id)", () =
 
 describe("AWS End User Messaging (Example event data, configuration-sets-event-format.html)", () => {
   it.each(["TEXT_CARRIER_UNREACHABLE", "TEXT_UNREACHABLE", "TEXT_UNKNOWN"])(
-    "%s with isFinal false is not the end of its message: what follows is told (docs/contract.md#receipt-order)",
+    "%s with isFinal false does not end its message: a later event is reported (docs/contract.md#receipt-order)",
     async (eventType) => {
       const one = listening();
       const id = await begin(one);
@@ -106,7 +106,7 @@ describe("AWS End User Messaging (Example event data, configuration-sets-event-f
   it.each([
     ["arn:aws-us-gov:sns:us-gov-west-1:123456789012:sms", "sns.us-gov-west-1.amazonaws.com"],
     ["arn:aws-cn:sns:cn-north-1:123456789012:sms", "sns.cn-north-1.amazonaws.com.cn"],
-  ])("SNS of another partition, %s: notifications count, subscriptions are confirmed (docs/carriers.md#delivery-receipts)", async (topicArn, host) => {
+  ])("SNS of another partition, %s: notifications are read, subscriptions are confirmed (docs/carriers.md#delivery-receipts)", async (topicArn, host) => {
     const fetched: string[] = [];
     const fetch = async (url: string) => {
       fetched.push(url);
@@ -133,25 +133,25 @@ describe("Infobip (Message status codes, infobip.com/docs/developer-resources/ap
       noon,
     );
 
-  it("EXPIRED_DLR_UNKNOWN, whose delivery status is unknown, is not told as undeliverable (docs/contract.md#receipt-order)", async () => {
+  it("EXPIRED_DLR_UNKNOWN, whose delivery status is unknown, is not reported as undeliverable (docs/contract.md#receipt-order)", async () => {
     expect(await report(status(4, "EXPIRED", 29, "EXPIRED_DLR_UNKNOWN"))).toMatchObject({ receipts: [{ status: "unknown" }] });
   });
 
-  it("DELIVERED_TO_OPERATOR is on its way, DELIVERED_TO_HANDSET is delivered (docs/contract.md#receipt-order)", async () => {
+  it("DELIVERED_TO_OPERATOR is in transit, DELIVERED_TO_HANDSET is delivered (docs/contract.md#receipt-order)", async () => {
     expect(await report(status(3, "DELIVERED", 2, "DELIVERED_TO_OPERATOR"))).toMatchObject({ receipts: [{ status: "in_transit" }] });
     expect(await report(status(3, "DELIVERED", 5, "DELIVERED_TO_HANDSET"))).toMatchObject({ receipts: [{ status: "delivered" }] });
   });
 
   const sendAnswer = (of: object) => json(200, { bulkId: "b", messages: [{ messageId: "x", destination: "14155552671", status: of }] });
 
-  it("UNDELIVERABLE_NOT_SENT in the answer to a send is no acceptance: the message has not been sent (docs/contract.md#send-outcome)", async () => {
+  it("UNDELIVERABLE_NOT_SENT in the response to a send is a rejection: the message was not sent (docs/contract.md#send-outcome)", async () => {
     const carrier = await run(scriptOf("infobip"), sendAnswer(status(2, "UNDELIVERABLE", 31, "UNDELIVERABLE_NOT_SENT")));
     expect(await make("infobip", { baseUrl: carrier.url }).send(aMessage(), inTime())).toMatchObject({ outcome: "rejected" });
   });
 });
 
 describe("Vonage", () => {
-  it("1300, not a user in the provider network: WhatsApp is skipped for seven days (docs/contract.md#unreachable)", async () => {
+  it("1300, not a user in the provider network: WhatsApp is skipped for the next message (docs/contract.md#unreachable)", async () => {
     const vonage = await startVonage();
     let sms = 0;
     const carrier = await startVendor(() => ({ status: 201, body: { sid: `SM${++sms}`, status: "queued" } }));
@@ -173,13 +173,13 @@ describe("Vonage", () => {
     expect({ whatsapp: vonage.messages.length, sms }).toEqual({ whatsapp: 1, sms: 1 });
   });
 
-  it("what has to be set up is said: the account's SMS setting has to be `Messages API` (docs/carriers.md#delivery-receipts)", async () => {
+  it("the page documents the required setup: the account's SMS setting must be `Messages API` (docs/carriers.md#delivery-receipts)", async () => {
     const page = await readFile(new URL("../../docs/carriers.md", import.meta.url), "utf8");
     const row = page.split("\n").find((line) => line.startsWith("| Vonage |"));
     expect(row?.split("|")[3]?.trim()).toMatch(/Messages API/);
   });
 
-  it("Identity Insights: an insight that failed leaves the rest, and is asked for again after ten minutes (docs/lookup.md#cache)", async () => {
+  it("Identity Insights: a failed insight leaves the rest, and the facts are marked as incomplete (docs/lookup.md#cache)", async () => {
     const insights = {
       format: { country_code: "US", number_international: "14155552671", is_format_valid: true, status: { code: "OK", message: "Success" } },
       original_carrier: { name: "Orange", network_type: "MOBILE", country_code: "US", network_code: "310260", status: { code: "OK", message: "Success" } },
@@ -200,7 +200,7 @@ describe("Twilio", () => {
     ["https://otp.example", "https://otp.example:443"],
     ["https://otp.example:8443", "https://otp.example"],
     ["https://otp.example:8443", "https://otp.example:8443"],
-  ])("a receipt at %s, signed for %s, counts (docs/carriers.md#delivery-receipts)", async (at, signed) => {
+  ])("a receipt at %s, signed for %s, is accepted (docs/carriers.md#delivery-receipts)", async (at, signed) => {
     const path = "/receipts/twilio?r=x";
     const fields = { MessageSid: "SM1", MessageStatus: "delivered", To: "+33612345678" };
     const content = `MessageSid${fields.MessageSid}MessageStatus${fields.MessageStatus}To${fields.To}`;
@@ -217,7 +217,7 @@ describe("Twilio", () => {
 });
 
 describe("Plivo (validateV3Signature of npm plivo, lib/utils/v3Security.js)", () => {
-  it("one of several signatures in the header is enough, as while an auth token is replaced (docs/carriers.md#delivery-receipts)", async () => {
+  it("one valid signature of several in the header is enough, as during a change of the auth token (docs/carriers.md#delivery-receipts)", async () => {
     const made = await signPlivo({ MessageUUID: "m1", Status: "delivered" }, { at: noon });
     const [right, nonce] = [made.header("x-plivo-signature-v3") ?? "", made.header("x-plivo-signature-v3-nonce") ?? ""];
     const other = createHmac("sha256", "another").update("x").digest("base64");
@@ -231,7 +231,7 @@ describe("Plivo (validateV3Signature of npm plivo, lib/utils/v3Security.js)", ()
   });
 });
 
-describe("answers under HTTP 2xx that say that nothing was sent (docs/contract.md#send-outcome)", () => {
+describe("2xx responses that do not report a sent message (docs/contract.md#send-outcome)", () => {
   const at = (statusCode: number) =>
     json(201, { SMSMessageData: { Message: "Sent to 0/1", Recipients: [{ statusCode, number: "+14155552671", status: "…", cost: "0", messageId: "None" }] } });
   const cases: [string, string, string, Reply][] = [
@@ -252,7 +252,7 @@ describe("answers under HTTP 2xx that say that nothing was sent (docs/contract.m
   });
 });
 
-describe("challenges: what is the page's fault is a wrong proof, what is the operator's is reported (docs/contract.md#challenge)", () => {
+describe("challenges: an error of the page is a wrong proof, an error of the operator or vendor is reported (docs/contract.md#challenge)", () => {
   const makers = { turnstile: turnstileChallenge, hcaptcha: hcaptchaChallenge, recaptcha: recaptchaChallenge };
   const wrong: [keyof typeof makers, string][] = [
     ["turnstile", "invalid-input-response"],
@@ -277,12 +277,12 @@ describe("challenges: what is the page's fault is a wrong proof, what is the ope
   it.each(wrong)("%s, %s: false", async (name, code) => {
     expect([await verify(name, code, 200), await verify(name, code, 400)]).toEqual([false, false]);
   });
-  it.each(faults)("%s, %s: an error with that word", async (name, code) => {
+  it.each(faults)("%s, %s: an error that names the code", async (name, code) => {
     await expect(verify(name, code, 200)).rejects.toThrow(code);
   });
 });
 
-describe("hosts of regions", () => {
+describe("regional hosts", () => {
   const hostOf = async (name: string, options: object) => {
     const asked: string[] = [];
     const fetch = async (url: string) => {

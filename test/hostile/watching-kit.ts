@@ -54,7 +54,7 @@ export async function vendor(answer: Answer): Promise<Vendor> {
 export const json = (response: ServerResponse, body: unknown, status = 200): void =>
   void response.writeHead(status, { "content-type": "application/json" }).end(JSON.stringify(body));
 
-/** What a vendor in trouble does, whatever it is asked. `sound`: what it would say if it were well. */
+/** How a failing vendor responds to any request. `sound`: the response without the failure. */
 export const troubles: Readonly<Record<string, (sound: (asked: Asked) => unknown) => Answer>> = {
   "never answers": () => () => {},
   "stops in the middle": (sound) => (asked, response) => void response.writeHead(200).write(JSON.stringify(sound(asked)).slice(0, -1)),
@@ -84,7 +84,7 @@ export const numberAt = (index: number): string => `+3361${String(2_000_000 + in
 export const address = "203.0.113.9";
 export { secret };
 
-/** A verifier for one app, and all that it tells. */
+/** A verifier for one app, and everything that it reports. */
 export interface Watched {
   readonly verifier: Verifier;
   readonly messages: CodeMessage[];
@@ -131,13 +131,13 @@ export function watched(options: Partial<VerifierOptions> & { answer?: (message:
   };
 }
 
-/** How a number may be spelled in what is told. */
+/** How a number may be spelled in reports. */
 export function spellings(of: string): readonly string[] {
   const national = of.slice(3);
   return [of, of.slice(1), `0${national}`, national, encodeURIComponent(of), `0${national.replace(/(?<=^.)|(?=(?:..)+$)/g, " ").trim()}`];
 }
 
-/** The samples of a Prometheus text, each as name, labels and value; throws where the text is not in the format. */
+/** The samples of a Prometheus text, each as name, labels and value; throws if the text is not in the format. */
 export function samplesOf(text: string): { name: string; labels: Record<string, string>; value: number }[] {
   if (!text.endsWith("\n")) throw new Error("the last line has no end");
   const types = new Map<string, string>();

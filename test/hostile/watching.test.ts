@@ -21,8 +21,8 @@ const boom = (): never => {
 };
 const range = (from: number, to: number) => Array.from({ length: to - from }, (_, index) => from + index);
 
-describe("a whole number", () => {
-  it("in the reason of the caller's own rule is in no event and in no record (docs/contract.md#logs, docs/privacy.md)", async () => {
+describe("a full number", () => {
+  it("in the reason of a custom rule is in no event and in no record (docs/contract.md#logs, docs/privacy.md)", async () => {
     const store = memoryStore({ name: randomUUID() });
     const rules: SpamRule[] = [
       { name: "shadow", mode: "shadow", judge: ({ phone_number }) => ({ reason: `${phone_number} is on our list` }) },
@@ -37,7 +37,7 @@ describe("a whole number", () => {
     expect(leaks).toEqual({ told: [], stored: 0 });
   });
 
-  it("in a carrier's reason is shown in no form, also not as its country writes it (docs/contract.md#logs)", async () => {
+  it("in a carrier's reason is shown in no spelling, not even the national one (docs/contract.md#logs)", async () => {
     for (const form of spellings(number)) {
       const { verifier, told } = watched({ answer: async () => ({ outcome: "rejected", reason: `no route to ${form} today` }) });
       expect((await verifier.createAuthentication({ phone_number: number })).status).toBe("pending");
@@ -64,7 +64,7 @@ describe("the log", () => {
     "an event handler": [{ onEvent: boom }, "onEvent failed"],
   };
 
-  it("has one line a minute about what fails for each request (docs/watching.md#events)", async () => {
+  it("has one line a minute about a failure that repeats with each request (docs/watching.md#events)", async () => {
     const counts: Record<string, object> = {};
     for (const [what, [options]] of Object.entries(flooded)) {
       const { verifier, lines } = watched({ ...options, clock: fixedClock(Date.UTC(2026, 2, 1)) });
@@ -74,7 +74,7 @@ describe("the log", () => {
     expect(counts).toEqual(Object.fromEntries(Object.entries(flooded).map(([what, [, line]]) => [what, { [line]: 1 }])));
   });
 
-  it("says why something failed to a logger that writes JSON too (docs/watching.md#events, observability/alerts.yml)", async () => {
+  it("gives the reason of a failure to a logger that writes JSON too (docs/watching.md#events, observability/alerts.yml)", async () => {
     const written: string[] = [];
     const write = (facts: object, message: string) => void written.push(JSON.stringify({ ...facts, message }));
     const fails = () => Promise.reject(new Error("connection refused"));
@@ -115,7 +115,7 @@ describe("the log", () => {
 });
 
 describe("OpenTelemetry", () => {
-  it("harms no request when a span processor throws (docs/contract.md#listeners)", async () => {
+  it("affects no request when a span processor throws (docs/contract.md#listeners)", async () => {
     const statusOf = async (call: () => Promise<{ status: string }>) => {
       try {
         return (await call()).status;
@@ -142,7 +142,7 @@ describe("OpenTelemetry", () => {
 });
 
 describe("metrics", () => {
-  it("are valid text with bounded labels, whatever callers and options name (docs/watching.md#metrics)", async () => {
+  it("are valid text with bounded labels, whatever names callers and options contain (docs/watching.md#metrics)", async () => {
     const customer_uuid = randomUUID();
     const names = [`a"b\\c\nd{e} 1`, "user@example.com", address, "2001:db8::1", randomUUID(), ...range(0, 400).map((index) => `rule-${index}`)];
     const spamRules: SpamRule[] = names.map((name) => ({ name, judge: () => ({ reason: "always" }) }));
@@ -183,7 +183,7 @@ describe("metrics", () => {
       for (const label of (by ?? "").split(", ")) expect([...(labels.get(name ?? "") ?? [])], `${name} by ${label}`).toContain(label);
   });
 
-  it("count a test number neither as sent nor as verified, so that what verifies is a share of what was sent (docs/watching.md#statistics)", async () => {
+  it("count a test number neither as sent nor as verified, so that verified is a share of sent (docs/watching.md#statistics)", async () => {
     const { verifier } = watched({ testNumbers: [{ number: "+33699999999", code: "123456" }] });
     const { authentication_uuid } = await verifier.createAuthentication({ phone_number: "+33699999999" });
     expect((await verifier.check({ authentication_uuid, check_code: "123456" })).status).toBe("valid");
@@ -196,13 +196,13 @@ describe("metrics", () => {
   });
 });
 
-describe("an own rule in shadow mode", () => {
+describe("a custom rule in shadow mode", () => {
   const rules: Record<string, SpamRule> = {
     judge: { name: "night", mode: "shadow", judge: () => ({ reason: "nobody signs up at night" }) },
     cell: { name: "night", mode: "shadow", cell: () => "all", seed: 0 },
   };
 
-  it("is in the metrics, and raises the alarm (docs/watching.md#metrics, docs/fraud.md#how-the-rules-work)", async () => {
+  it("is in the metrics and raises an alarm (docs/watching.md#metrics, docs/fraud.md#how-the-rules-work)", async () => {
     const seen: Record<string, object> = {};
     for (const [kind, rule] of Object.entries(rules)) {
       const clock = fixedClock(Date.UTC(2026, 2, 1, 2));
@@ -220,7 +220,7 @@ describe("an own rule in shadow mode", () => {
   });
 });
 
-describe("a busy session with faults", () => {
+describe("a busy session with errors", () => {
   it("shows no number, code, key or secret in logs, events, metrics and traces (docs/privacy.md, docs/contract.md#logs)", async () => {
     const key = "k".repeat(40);
     const customer_uuid = randomUUID();
@@ -299,7 +299,7 @@ describe("an operator's calls", () => {
     expect(traces(dumpOfMemory(store), ids).every((one) => one.length < 80)).toBe(true);
   });
 
-  it.each(["hangs", "fails"])("ping and diagnose end, and neither rejects nor sends, when everything outside %s (docs/contract.md#ping)", async (how) => {
+  it.each(["hangs", "fails"])("ping and diagnose return, and neither reject nor send, when everything outside %s (docs/contract.md#ping)", async (how) => {
     const call = () => (how === "hangs" ? new Promise<never>(() => {}) : Promise.reject(new Error("connection refused")));
     const store: Store = { find: call, commit: call, members: call, tally: call, lease: call, get: call, put: call, delete: call };
     const { verifier, messages } = watched({

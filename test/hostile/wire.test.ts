@@ -7,7 +7,7 @@ type Json = Record<string, unknown>;
 const time = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 
-/** One request over the HTTP shape; the body is judged by the wire rules of its operation. */
+/** One request over HTTP; the body of the response is checked against the rules of its operation. */
 async function post(one: Service, operation: "authentication" | "retry" | "check", fields: Json, headers: Record<string, string> = {}): Promise<Json> {
   const all: Record<string, string> = { "x-api-key": keyOf(one.customer), ...headers };
   const answer = await drive(
@@ -47,14 +47,14 @@ async function post(one: Service, operation: "authentication" | "retry" | "check
 describe.each([
   ["one step", () => new PlainStore()],
   ["two steps", () => new TwoStepStore()],
-])("the three results, on a store of %s", (_, open) => {
+])("the results of create, retry and check, on a store of %s", (_, open) => {
   const create = (one: Service, fields: Json = {}, headers?: Record<string, string>) =>
     post(one, "authentication", { phone_number: numberAt(1), ...fields }, headers);
   const retry = (one: Service, id: unknown) => post(one, "retry", { authentication_uuid: id });
   const check = (one: Service, id: unknown, code: string) => post(one, "check", { authentication_uuid: id, check_code: code });
   const codeOf = (one: Service, id: unknown) => one.sender.codeOf(id as string);
 
-  it("pending, denied, approved, invalid, valid, already_validated", async () => {
+  it("a verification's statuses: pending, denied, approved, invalid, valid, already_validated, expired_auth", async () => {
     const one = service({ store: open() });
     const created = await create(one);
     expect(created).toMatchObject({ status: "pending" });
@@ -76,7 +76,7 @@ describe.each([
     expect(await retry(one, id)).toMatchObject({ status: "expired_auth", remaining_retry: 0, next_retry_at: created["expires_at"] });
   });
 
-  it("rate_limited of create, and what retry and check say of it", async () => {
+  it("a create that a cap rejects is rate_limited, and so are its retry and check", async () => {
     const one = service({ store: open(), policy: { limits: { ...wide, perCustomer: [{ limit: 1, window: 3600 }] } } });
     await create(one);
     const refused = await create(one, { phone_number: numberAt(2) });
@@ -86,7 +86,7 @@ describe.each([
     expect(await check(one, id, "123456")).toMatchObject({ status: "rate_limited" });
   });
 
-  it("spam_detected, and what retry and check say of it", async () => {
+  it("a create that is spam_detected gives without_attempt on check and no_attempt on retry", async () => {
     const one = service({ store: open(), spamRules: [{ name: "mine", judge: () => ({ reason: "always" }) }] });
     const flagged = await create(one);
     expect(flagged).toMatchObject({ status: "spam_detected" });
@@ -97,7 +97,7 @@ describe.each([
     expect(await retry(one, id)).toMatchObject({ status: "no_attempt", remaining_retry: 0, next_retry_at: flagged["expires_at"] });
   });
 
-  it("rate_limited of check after five wrong codes, of retry after four retries, and of a retry that a cap refuses", async () => {
+  it("rate_limited: a check after five wrong codes, a retry after four retries, and a retry beyond a cap", async () => {
     const one = service({ store: open() });
     const id = (await create(one))["authentication_uuid"];
     for (let i = 0; i < 5; i++) expect(await check(one, id, one.wrong(id as string))).toMatchObject({ status: "invalid" });
@@ -121,7 +121,7 @@ describe.each([
     expect(await check(one, third["authentication_uuid"], codeOf(one, third["authentication_uuid"]))).toMatchObject({ status: "valid" });
   });
 
-  it("without_attempt and no_attempt where every route rejected; denied where a retry's did", async () => {
+  it("without_attempt and no_attempt if every route rejects the first message; denied if it rejects a retry's", async () => {
     const one = service({ store: open() });
     one.sender.answer = async () => ({ outcome: "rejected" });
     const created = await create(one);
@@ -135,7 +135,7 @@ describe.each([
     one.clock.advance(30_000);
     one.sender.answer = async () => ({ outcome: "rejected" });
     const at = one.clock.now();
-    // "the cool-down starts again": that of the send it was.
+    // "the cool-down starts again": that of this retry.
     const denied = await retry(one, second);
     expect(denied).toMatchObject({ status: "denied", remaining_retry: 4 });
     expect(Date.parse(denied["next_retry_at"] as string)).toBeGreaterThan(at);
@@ -143,7 +143,7 @@ describe.each([
     expect(await check(one, second, one.sender.codeOf(second as string, 1))).toMatchObject({ status: "valid" });
   });
 
-  it("next_retry_at never lies past expires_at", async () => {
+  it("next_retry_at is never later than expires_at", async () => {
     const one = service({ store: open(), policy: { lifetime: 100 } });
     const created = await create(one);
     const id = created["authentication_uuid"];
@@ -156,7 +156,7 @@ describe.each([
     expect(await retry(one, id)).toMatchObject({ status: "expired_auth", remaining_retry: 0 });
   });
 
-  it("a check while the message is still on its way is judged", async () => {
+  it("a check while the message is still being sent is evaluated", async () => {
     const one = service({ store: open() });
     let seen: Json | undefined;
     one.sender.answer = async ({ authentication_uuid, code }) => {
@@ -169,7 +169,7 @@ describe.each([
     expect(await check(one, created["authentication_uuid"], "123456")).toMatchObject({ status: "already_validated" });
   });
 
-  it("a rejection that comes after the code was typed does not unsay `valid`", async () => {
+  it("a rejection that arrives after the code was entered does not revoke `valid`", async () => {
     const one = service({ store: open() });
     let seen: Json | undefined;
     one.sender.answer = async ({ authentication_uuid, code }) => {
@@ -182,7 +182,7 @@ describe.each([
     expect(await retry(one, created["authentication_uuid"])).toMatchObject({ status: "already_validated" });
   });
 
-  it("wrong codes are counted once each under 200 racers of two processes: five are `invalid`", async () => {
+  it("of 200 concurrent wrong codes in two processes, five are `invalid`", async () => {
     const store = open();
     const one = service({ store });
     const two = service({ store, clock: one.clock, customer: one.customer });
@@ -192,7 +192,7 @@ describe.each([
     expect(statuses.filter((status) => status === "rate_limited")).toHaveLength(195);
   });
 
-  it("of 200 racers with the right code, of two processes, one is `valid`; retries of 200 racers send one message", async () => {
+  it("of 200 concurrent right codes in two processes, one is `valid`; 200 concurrent retries send one message", async () => {
     const store = open();
     const one = service({ store });
     const two = service({ store, clock: one.clock, customer: one.customer });
@@ -221,7 +221,7 @@ describe("round trips", () => {
         ],
       },
     ],
-  ])("%s: create 1, retry 2, check 2 in another process and 1 in the same", async (_, limits) => {
+  ])("%s: a create costs 1, a retry up to 2, a check 2 in another process and 1 in the same", async (_, limits) => {
     const store = rigged(new PlainStore());
     const one = service({ store, price: 1, policy: { limits } });
     const trips = async (call: () => Promise<unknown>) => {
@@ -236,11 +236,11 @@ describe("round trips", () => {
     expect(await trips(() => one.retry(id))).toBeLessThanOrEqual(2);
     const other = service({ store, price: 1, policy: { limits }, clock: one.clock, customer: one.customer });
     expect(await trips(() => other.check(id, one.wrong(id)))).toBe(2);
-    // What it holds is stale: one lost race, and what a right code adds beside the answer.
+    // Its own copy is stale: one lost race, and the additional call of a right code.
     expect(await trips(() => one.check(id, one.sender.codeOf(id)))).toBeLessThanOrEqual(3);
   });
 
-  it("a create with every field, a key and a callback waits for one call of the store before its message goes", async () => {
+  it("a create with every field, a key and a callback waits for one store call before its message is sent", async () => {
     const store = rigged(new PlainStore());
     const one = service({ store });
     let before = 0;
