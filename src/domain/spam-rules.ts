@@ -17,7 +17,8 @@ import {
 } from "./claim.js";
 import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
-import { type Charge, largestLimit, type Pseudonym, readMember } from "./quota.js";
+import type { Policy } from "./policy.js";
+import { type Charge, growthClaims, largestLimit, type Pseudonym, readMember } from "./quota.js";
 import { type Credit, growth, type SpamPolicy } from "./spam-policy.js";
 import { base36, day } from "./time.js";
 
@@ -69,7 +70,7 @@ interface Cell {
   readonly provenAt?: number;
   /** The minimum that the sum counts as. */
   readonly floor?: number;
-  /** Earns once a day per number; other cells earn with each verification. */
+  /** A number counts as verified once a day; in other cells, each verification counts. */
   readonly oncePerNumber?: true;
   /** The limit grows with the cell's own past: by so many of its usual days. */
   readonly grows?: number;
@@ -308,31 +309,31 @@ export type Proof = CellSubject & Pick<Authentication, "id" | "createdAt">;
 
 /**
  * What a right code claims, in the commit that validates (docs/contract.md#credits): each cell gets its messages back,
- * in the part in which they were counted, plus what the verification earns. A number earns for its ranges, its country
- * and the pot once a day; if it has earned already, the first claim is rejected and `earns` is false. `sentAt`: when
- * the messages were counted.
+ * in the part in which they were counted, plus what the verification earns. A number counts as verified in its ranges,
+ * its country and the pot once a day; if it has been counted, the first claim is rejected and `earns` is false.
+ * `sentAt`: when the messages were counted.
  */
 export function creditClaims(
   proof: Proof,
-  policy: SpamPolicy,
+  policy: Pick<Policy, "limits" | "spam">,
   own: readonly OwnCell[],
   sentAt: readonly number[],
   earns: boolean,
   moment: Moment,
   pseudonym: Pseudonym,
 ): Claim[] {
-  if (weighsNothing(policy, own)) return [];
+  if (weighsNothing(policy.spam, own) && growthClaims(proof.customer, policy, moment).length === 0) return [];
   const claims: Claim[] = [verifiedClaim(proof, earns, moment, pseudonym)];
   const { part } = partsAt("", period, moment);
   const allSent = messagesByPart(sentAt, moment);
   const calls = messagesByPart(proof.calls ?? [], moment);
-  for (const { sum, perVerified, floor, oncePerNumber, ofCalls } of cellsOf(proof, policy, own, pseudonym)) {
+  for (const { sum, perVerified, floor, oncePerNumber, ofCalls } of cellsOf(proof, policy.spam, own, pseudonym)) {
     if (perVerified === undefined) continue;
     const sent = ofCalls ? calls : allSent;
     const messages = sent.get(part)?.messages ?? 0;
-    const earned = earns || oncePerNumber === undefined ? perVerified : 0;
+    const isVerified = earns || oncePerNumber === undefined;
     for (const [at, before] of sent) if (at !== part) claims.push(sumClaim(sum, -messagesWeight(before.messages), period, before.moment));
-    claims.push(sumClaim(sum, verifiedWeight(messages, earned), period, moment, { floor }));
+    claims.push(sumClaim(sum, isVerified ? verifiedWeight(messages, perVerified) : -messagesWeight(messages), period, moment, { floor }));
   }
   return claims;
 }

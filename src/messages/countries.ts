@@ -53,6 +53,12 @@ interface Country {
   asking: Promise<void> | undefined;
 }
 
+interface Verified {
+  readonly messages: number;
+  readonly earns?: boolean | undefined;
+  readonly network: string | undefined;
+}
+
 const nothing = (): Counts => ({ open: 0, verified: 0, refused: 0 });
 
 export type Countries = ReturnType<typeof createCountries>;
@@ -202,9 +208,9 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     sent: (account: Account, country: string) => void count(account, country, { open: 1 }),
     refused: (account: Account, country: string) => void count(account, country, { refused: 1 }),
 
-    /** `messages`: those of the authentication. `network`: its origin. */
-    verified(account: Account, country: string, messages: number, network: string | undefined) {
-      const one = count(account, country, { open: -messages, verified: 1 });
+    /** `messages`: those of the authentication. `earns`: its number counts as verified. `network`: its origin. */
+    verified(account: Account, country: string, { messages, earns = true, network }: Verified) {
+      const one = count(account, country, { open: -messages, verified: earns ? 1 : 0 });
       if (one === undefined) return;
       if (network !== undefined) {
         const key = `${account.customer}${country}${network}`;

@@ -54,7 +54,7 @@ export async function checkCode(context: Context, account: Account, request: Che
   const { result, refused } = first.refused === undefined || isSpent ? first : await attempt(false);
   if (result === undefined) throw new VerifierError("bad_request", otherCode);
   const verdict: Verdict = refused === undefined || result.auth === undefined ? result : { status: "rate_limited", auth: result.auth, after: result.auth };
-  report(context, account, verdict);
+  report(context, account, verdict, first.refused === undefined);
   return verdict;
 }
 
@@ -83,12 +83,12 @@ function decide(
   const guesses = hasNumber(auth) ? [guessClaim(customer, auth.number, status === "valid" ? 0 : 1, policy, moment, keyring.pseudonym)] : [];
   const looksAgain = keyed !== undefined;
   if (proved === undefined || isTestNumber(settings, auth.number)) return { result, next, claims: guesses, looksAgain };
-  const credits = creditClaims({ calls: callsAt(auth), ...auth }, policy.spam, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
-  return { result, next, claims: [...guesses, ...credits, ...growthClaims(customer, policy, moment)], looksAgain };
+  const credits = creditClaims({ calls: callsAt(auth), ...auth }, policy, settings.ownCells, countedAt(auth), earns, moment, keyring.pseudonym);
+  return { result, next, claims: [...guesses, ...credits, ...(earns ? growthClaims(customer, policy, moment) : [])], looksAgain };
 }
 
-/** Reports the result of a check. */
-function report(context: Context, account: Account, { auth, status, attempt }: Verdict): void {
+/** Reports the result of a check. `earns`: its number had not verified within a day. */
+function report(context: Context, account: Account, { auth, status, attempt }: Verdict, earns: boolean): void {
   const { monitor, alarms, countries, settings, statistics } = context;
   const { customer, policy } = account;
   if (status === "valid" || status === "invalid") alarms.judged(customer, status === "valid", policy.codeLength);
@@ -99,5 +99,5 @@ function report(context: Context, account: Account, { auth, status, attempt }: V
   const { country, origin } = auth;
   sendFeedback(context, auth, counted, "validated");
   statistics.verified(customer, country, sendOf(auth, counted));
-  if (country !== undefined && origin?.s !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
+  if (country !== undefined && origin?.s !== 1) countries.verified(account, country, { messages: countedAt(auth).length, earns, network: origin?.w });
 }

@@ -186,7 +186,7 @@ export async function confirm(context: Context, account: Account, request: Confi
         const at = request.at ?? clock.now();
         const { status, next, proved } = decideConfirm(held.auth, at, settings.clockSkew, clock.now());
         const auth = number === undefined ? held.auth : { ...held.auth, number };
-        const result: Confirmed = { status, auth, proved };
+        const result: Confirmed = { status, auth, proved, earns };
         return next === undefined ? { result } : { result, next, claims: earned(context, account, auth, at, earns), looksAgain: true };
       });
     const first = await attempt(true);
@@ -195,13 +195,15 @@ export async function confirm(context: Context, account: Account, request: Confi
     if (found.status !== "not_found") break;
   }
   const { status, auth } = found;
-  if (status === "confirmed" && auth !== undefined) report(context, account, auth, found.proved);
+  if (status === "confirmed" && auth !== undefined) report(context, account, auth, found);
   return { status, ...(status !== "not_found" && auth !== undefined && { delivery_uuid: auth.id }) };
 }
 
 interface Confirmed extends Pick<Confirming, "status"> {
   readonly auth?: Authentication;
   readonly proved?: Confirming["proved"] | undefined;
+  /** The number had not been confirmed within a day. */
+  readonly earns?: boolean;
 }
 
 /**
@@ -212,11 +214,11 @@ function earned({ clock, keyring, settings }: Context, { customer, policy }: Acc
   if (!hasNumber(auth) || isTestNumber(settings, auth.number)) return [];
   const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
   const sentAt = countedAt(auth).filter((sent) => sent <= at + 2 * settings.clockSkew);
-  const credits = creditClaims({ calls: callsAt(auth), ...auth }, policy.spam, settings.ownCells, sentAt, earns, moment, keyring.pseudonym);
-  return [...credits.filter((claim) => sentAt.length > 0 || "member" in claim), ...growthClaims(customer, policy, moment)];
+  const credits = creditClaims({ calls: callsAt(auth), ...auth }, policy, settings.ownCells, sentAt, earns, moment, keyring.pseudonym);
+  return [...credits.filter((claim) => sentAt.length > 0 || "member" in claim), ...(earns ? growthClaims(customer, policy, moment) : [])];
 }
 
-function report(context: Context, account: Account, auth: Authentication, proved: Confirming["proved"]): void {
+function report(context: Context, account: Account, auth: Authentication, { proved, earns }: Confirmed): void {
   const { countries, monitor, past, settings, statistics } = context;
   const { country, customer, number, origin } = auth;
   const isTest = isTestNumber(settings, number);
@@ -225,5 +227,6 @@ function report(context: Context, account: Account, auth: Authentication, proved
   past.confirmed(customer);
   statistics.verified(customer, country, proved);
   if (proved !== undefined) sendFeedback(context, auth, proved.attempt, "validated");
-  if (country !== undefined && origin?.s !== 1 && origin?.g !== 1) countries.verified(account, country, countedAt(auth).length, origin?.w);
+  if (country !== undefined && origin?.s !== 1 && origin?.g !== 1)
+    countries.verified(account, country, { messages: countedAt(auth).length, earns, network: origin?.w });
 }

@@ -3,6 +3,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import type { Origin } from "../../src/domain/authentication.js";
+import { defaultPolicy } from "../../src/domain/policy.js";
 import { measured } from "../../src/domain/quota.js";
 import { defaultSpamPolicy, type SpamPolicy } from "../../src/domain/spam-policy.js";
 import { creditClaims, exemptedBy, noExemptions, raisedAlarm, type SpamCharge, spamCharges, uncountClaims } from "../../src/domain/spam-rules.js";
@@ -38,7 +39,8 @@ function cells(policy: SpamPolicy) {
   const verify = async (number: string, messages: number, now: number, origin: Origin = {}, country = "FR") => {
     const proof = { customer, number, country, origin, id: `id ${made++}`, createdAt: now };
     const sentAt = Array<number>(messages).fill(now);
-    const credit = (earns: boolean) => store.commit({ claims: creditClaims(proof, policy, [], sentAt, earns, { now, skew: 0 }, mask) });
+    const credit = (earns: boolean) =>
+      store.commit({ claims: creditClaims(proof, { spam: policy, limits: defaultPolicy.limits }, [], sentAt, earns, { now, skew: 0 }, mask) });
     const answer = await credit(true);
     if (!answer.done) expect((await credit(false)).done).toBe(true);
     return answer.done;
@@ -128,7 +130,7 @@ describe("a cell blocks a message when open ≥ seed + k × verified (properties
 });
 
 describe("one sum, one limit (docs/contract.md#balance)", () => {
-  it("a number earns credit once in 24 h; its own messages are always subtracted", async () => {
+  it("a number counts as verified once in 24 h; its own messages are always subtracted", async () => {
     const { send, verify } = cells(ranged);
     const number = "+33612000001";
     for (const expected of [true, false, false]) {
@@ -136,7 +138,7 @@ describe("one sum, one limit (docs/contract.md#balance)", () => {
       expect(await verify(number, 1, start + 1)).toBe(expected);
     }
     for (let index = 0; index < 7; index++) expect(await send(`+3361200100${index}`, start + 2)).toEqual([]);
-    expect(await send("+33612001009", start + 3), "seven are open, three have verified").toEqual([{ rule: "range 4", value: 11, threshold: 11 }]);
+    expect(await send("+33612001009", start + 3), "seven are open, one has verified").toEqual([{ rule: "range 4", value: 7, threshold: 7 }]);
     expect(await send(number, start + 24 * 3_600_000)).toEqual([expect.objectContaining({ rule: "range 4" })]);
     expect(await verify(number, 0, start + 24 * 3_600_000 + 2), "a day later").toBe(true);
   });
