@@ -36,7 +36,7 @@ export interface HandedOver {
  * (docs/contract.md#no-error-after-hand-over).
  */
 export async function handOver(messages: Messages, deadline: StoreDeadline, commit: MessageCommit): Promise<HandedOver> {
-  const { clock, monitor, settings, statistics } = messages;
+  const { clock, countries, monitor, settings, statistics } = messages;
   const { next: auth, price } = commit.message;
   const test = settings.testNumbers.get(auth.number);
   if (test !== undefined) return settle(messages, deadline, commit, await pretend(messages, test), test);
@@ -46,7 +46,12 @@ export async function handOver(messages: Messages, deadline: StoreDeadline, comm
   for (const channel of report.unreachable) rememberUnreachable(messages, auth, channel);
   const planned = auth.sends.at(-1);
   const { route, channel } = report.route === undefined ? { ...planned } : report;
-  if (result !== "rejected") statistics.sent(auth.customer, auth.country, { route, channel }, report.price ?? price);
+  if (result !== "rejected") {
+    statistics.sent(auth.customer, auth.country, { route, channel }, report.price ?? price);
+    // Messages that the cells do not count are not open.
+    const isOpen = auth.uncounted === commit.before.uncounted && auth.origin?.s !== 1 && auth.origin?.g !== 1;
+    if (auth.country !== undefined && isOpen) countries.sent(commit.account, auth.country);
+  }
   monitor.sent(auth, { attempt: auth.attempts, outcome: result, route, channel, fallback: planned?.fallback, took: Math.max(0, clock.now() - began), reason });
   return settle(messages, deadline, commit, report);
 }

@@ -164,11 +164,10 @@ function isRead({ alarms }: Messages, charge: Charge | SpamCharge): boolean {
  * records never have.
  */
 async function granted(messages: Messages, request: MessageRequest<string>, commit: MessageCommit, counts: Outcome<unknown>["counts"]): Promise<MessageCommit> {
-  const { alarms, countries, monitor, records, settings } = messages;
-  const { account, message, charges } = commit;
-  const { country, customer, origin } = message.next;
+  const { alarms, monitor, records, settings } = messages;
+  const { message, charges } = commit;
+  const { customer, origin } = message.next;
   const isSafe = request.outside.safe || origin?.s === 1;
-  if (country !== undefined && !isSafe && origin?.g !== 1) countries.sent(account, country);
   for (const [at, charge] of charges.entries()) alarms.granted(customer, charge, counts[at]);
   // Those of the caller's own rules are in the record already.
   const { fired: own } = request.outside;
