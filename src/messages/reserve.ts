@@ -71,7 +71,7 @@ async function commitOrLookAgain<Status extends string>(messages: Messages, acco
     const decision = isSpamCharge(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, refused, messages.settings.clockSkew);
     const waived = isSpamCharge(charge) && looks < mostLooks ? await lookAgain(messages, request, commit, charge, refused.count, decision, exempt) : undefined;
     if (waived === undefined) {
-      warnOfCrowd(messages, commit.message.next, decision);
+      warnOf(messages, commit.message.next, decision);
       return { refusal: { status: isSpamCharge(charge) ? "spam_detected" : "rate_limited", decision, auth: commit.before } };
     }
     exempt = waived;
@@ -175,13 +175,18 @@ async function granted(messages: Messages, request: MessageRequest<string>, comm
   for (const { rule } of [...own, ...fired]) monitor.metrics.fired(rule, "shadow");
   if (!isSafe && (charges.some(isSpamCharge) || settings.spamRules.length > 0)) alarms.watched(customer, [...own, ...fired]);
   if (fired.length === 0) return commit;
-  for (const decision of fired) warnOfCrowd(messages, message.next, decision);
+  for (const decision of fired) warnOf(messages, message.next, decision);
   const next = fired.reduce(withDecision, message.next);
   records.note(message.next, next);
   return { ...commit, message: { ...message, next } };
 }
 
-/** Raises the alarm for a range that the crowd rule blocks, or would block in shadow mode. */
-function warnOfCrowd({ alarms }: Messages, { customer, number }: Authentication, { rule, value = 0, threshold = 0 }: Decision): void {
+/**
+ * Raises the alarm for a range that the crowd rule blocks, or would block in shadow mode, and for a country whose rules
+ * do so while conversion is unknown: its other alarm is off then (docs/contract.md#growth-rules).
+ */
+function warnOf({ alarms }: Messages, { customer, number, country, origin }: Authentication, { rule, value = 0, threshold = 0 }: Decision): void {
   if (rule === "crowd") alarms.raise(customer, { alarm: "crowd", range: `${number.slice(0, -4)}****` }, value, threshold);
+  const isOfCountry = rule === "country" || rule === "newCountries";
+  if (isOfCountry && origin?.g === 1 && country !== undefined) alarms.raise(customer, { alarm: "country", country }, value, threshold);
 }
