@@ -386,15 +386,26 @@ type CountryCount = Readonly<Record<"open" | "verified" | "refused", number>>;
 export interface CountryCounts {
   readonly hour: CountryCount;
   readonly week: CountryCount;
+  /** Messages in an hour of the busiest day of the week. */
+  readonly usual: number;
 }
+
+/**
+ * Rejections of so many usual hours do not keep an alarm on: they may be of honest users, who try again and cannot
+ * verify while it is on.
+ */
+const mayBeHonest = 4;
 
 /**
  * "only while a country's alarm is on (open + blocked within the hour > 20 + 2 × the week's usual open share ×
  * verified)" (docs/contract.md#spam-strange-network).
  */
-export function raisedAlarm({ hour, week }: CountryCounts, { base, factor }: SpamPolicy["strangeNetwork"]): { value: number; threshold: number } | undefined {
+export function raisedAlarm(
+  { hour, week, usual }: CountryCounts,
+  { base, factor }: SpamPolicy["strangeNetwork"],
+): { value: number; threshold: number } | undefined {
   const share = week.verified === 0 ? 0 : Math.max(0, week.open) / week.verified;
-  const value = Math.max(0, hour.open) + hour.refused;
+  const value = Math.max(0, hour.open) + Math.max(0, hour.refused - mayBeHonest * usual);
   const threshold = base + factor * share * hour.verified;
   return value > threshold ? { value, threshold } : undefined;
 }

@@ -81,7 +81,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     let found = countries.get(key);
     if (found === undefined) {
       if (countries.size >= most) countries.clear();
-      const all = { hour: nothing(), week: nothing() };
+      const all = { hour: nothing(), week: nothing(), usual: 0 };
       found = { customer, country, all, at: Number.NEGATIVE_INFINITY, own: nothing(), networks: new Set(), asking: undefined };
       countries.set(key, found);
     }
@@ -116,13 +116,16 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     // Leaves time for the commit that follows.
     const read = await withTimeout(clock, settings.storeTimeout / 4, () => store.tally(adds, reads));
     let from = 0;
-    const sum = ({ parts }: { readonly parts: number }) => read.slice(from, (from += parts)).reduce((all, part) => all + part, 0);
+    const next = ({ parts }: { readonly parts: number }) => read.slice(from, (from += parts));
+    const sum = (counts: readonly number[]) => counts.reduce((all, part) => all + part, 0);
     for (const [at, one] of some.entries()) {
       for (const network of added[at] ?? []) one.networks.delete(network);
-      const { balance: open, verified } = readBalance(sum(hourly));
-      const refused = sum(hourly);
-      const week = readBalance(sum(weekly));
-      one.all = { hour: { open, verified, refused }, week: { open: week.balance, verified: week.verified, refused: 0 } };
+      const { balance: open, verified } = readBalance(sum(next(hourly)));
+      const refused = sum(next(hourly));
+      const days = next(weekly);
+      const week = readBalance(sum(days));
+      const usual = Math.max(...days.map(readBalance).map((day) => Math.max(0, day.balance) + day.verified)) / 24;
+      one.all = { hour: { open, verified, refused }, week: { open: week.balance, verified: week.verified, refused: 0 }, usual };
       one.at = now;
     }
   };
@@ -151,8 +154,8 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
   };
 
   const alarmOf = (one: Country, rule: SpamPolicy["strangeNetwork"]): CountryState["alarm"] => {
-    const { hour, week } = one.all;
-    const alarm = raisedAlarm({ hour: plus(hour, one.own), week: plus(week, one.own) }, rule);
+    const { hour, week, usual } = one.all;
+    const alarm = raisedAlarm({ hour: plus(hour, one.own), week: plus(week, one.own), usual }, rule);
     if (alarm !== undefined) alarms.raise(one.customer, { alarm: "country", country: one.country }, alarm.value, alarm.threshold);
     return alarm;
   };

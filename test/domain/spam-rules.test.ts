@@ -210,12 +210,14 @@ describe("a second check (docs/contract.md#second-look)", () => {
 
 describe("a country's alarm (docs/contract.md#spam-strange-network)", () => {
   it("is on while open + blocked within the hour > 20 + 2 × the week's usual open share × verified", () => {
-    const raised = (open: number, refused: number, verified: number, week: { open: number; verified: number }) =>
-      raisedAlarm({ hour: { open, refused, verified }, week: { ...week, refused: 0 } }, defaultSpamPolicy.strangeNetwork);
+    const raised = (open: number, refused: number, verified: number, week: { open: number; verified: number }, usual = 0) =>
+      raisedAlarm({ hour: { open, refused, verified }, week: { ...week, refused: 0 }, usual }, defaultSpamPolicy.strangeNetwork);
     expect(raised(20, 0, 0, { open: 0, verified: 0 })).toBeUndefined();
     expect(raised(20, 1, 0, { open: 0, verified: 0 })).toEqual({ value: 21, threshold: 20 });
     expect(raised(40, 0, 40, { open: 100, verified: 400 })).toBeUndefined();
     expect(raised(41, 0, 40, { open: 100, verified: 400 })).toEqual({ value: 41, threshold: 40 });
+    expect(raised(0, 140, 0, { open: 0, verified: 0 }, 30), "four usual hours of rejections do not count").toBeUndefined();
+    expect(raised(0, 141, 0, { open: 0, verified: 0 }, 30)).toEqual({ value: 21, threshold: 20 });
   });
 });
 
