@@ -159,7 +159,7 @@ export function keptApartClaim({ customer, id, keepUntil }: Authentication, numb
 export const largestLimit = 1_000;
 
 /** Claims members of the window of sends again at `now`, to remove them at a known time. This makes no cap laxer. */
-export function movedClaims({ sends: window }: NumberNames, members: readonly string[], now: number, keptFor: number): Claim[] {
+export function movedClaims({ sends: window }: Pick<NumberNames, "sends">, members: readonly string[], now: number, keptFor: number): Claim[] {
   return members.map((member) => ({ window, member, limit: largestLimit, now, since: now, keepUntil: now + keptFor }));
 }
 

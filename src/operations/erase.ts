@@ -38,9 +38,9 @@ const parallel = 32;
 /**
  * Erases a customer's number (docs/contract.md#erase): authentications, callbacks, carriers' ids, trust and windows. A
  * repeated call completes an interrupted erasure: names are deleted after what they name. Retries and checks in
- * progress return `invalid_auth_uuid`; receipts and callbacks end. Counts of caps and wrong codes stay until
- * `counts_until`, under keyed hashes and erased ids: erasing them would bypass the guess budget
- * (docs/contract.md#guess-budget). Money and statistics hold no number, and stay.
+ * progress return `invalid_auth_uuid`; receipts and callbacks end. Counts of caps and wrong codes, and that the number
+ * has earned within the day, stay until `counts_until`, under keyed hashes and erased ids: erasing them would bypass
+ * the guess budget (docs/contract.md#guess-budget) and earn twice (docs/contract.md#balance). Money and statistics hold no number, and stay.
  */
 export async function eraseNumber(parts: Context, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
   const { clock, settings } = parts;
@@ -83,9 +83,17 @@ async function eraseUnder(parts: Context, { customer, policy }: Account, own: Ow
     await commit([...movedClaims(own.names, nameless, latest, keptFor), ...some.map((member) => takenOut(own.names.sends, member, latest, 1))]);
   }
   for (const some of chunksOf(listed, atATime)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
-  const windows = [own.names.refused, verifiedWindow(customer, number, pseudonym)];
+  const verified = verifiedWindow(customer, number, pseudonym);
+  const proven = (await membersOf(parts, verified)).filter((member) => readMember(member).id !== nobody);
+  // The number has been counted as verified for the day.
+  const hasEarned = proven.some((member) => readMember(member).at > latest - day - 2 * settings.clockSkew - milliseconds(policy.lifetime));
+  for (const some of chunksOf(proven, atATime)) {
+    const moved = (members: readonly string[]) => movedClaims({ sends: verified }, members, latest, day + 2 * settings.clockSkew);
+    await commit(moved(some));
+    await commit([...(hasEarned ? moved([`${nobody}/0`]) : []), ...some.map((member) => takenOut(verified, member, latest, 1))]);
+  }
   const masked = pseudonym(number);
-  await call(() => store.delete({ windows, values: [factsKey(customer, masked), ...unreachableKeys(customer, masked)] }));
+  await call(() => store.delete({ windows: [own.names.refused], values: [factsKey(customer, masked), ...unreachableKeys(customer, masked)] }));
   return erased;
 }
 

@@ -30,10 +30,10 @@ async function settled(): Promise<void> {
   await turns();
 }
 
-/** Traces of the number and of its authentications, except what the caps count. */
+/** Traces of the number and of its authentications, except what the caps count, and the credit of the day. */
 function leftOf(dump: Dump, ids: readonly string[]): string[] {
   const own = traces(dump, [...spellingsOf(number, maskNumber(number)), mask]).filter(
-    (text) => !/:[ng]:/.test(text) || !text.includes(mask) || traces([text.replaceAll(mask, "")], spellingsOf(number, maskNumber(number))).length > 0,
+    (text) => !/:[ngv]:/.test(text) || !text.includes(mask) || traces([text.replaceAll(mask, "")], spellingsOf(number, maskNumber(number))).length > 0,
   );
   return [...own, ...traces(dump, ids.flatMap(spellingsOfId))];
 }

@@ -34,7 +34,7 @@ function dumpOfPlain({ records, windows, sums, counters, values }: PlainStore): 
 function leftOf(dump: Dump, ids: readonly string[]): string[] {
   return [
     ...traces(dump, spellingsOf(number, maskNumber(number))),
-    ...traces(dump, [mask]).filter((text) => ![":n:", ":u:", ":g:"].some((kind) => text.includes(kind + mask))),
+    ...traces(dump, [mask]).filter((text) => ![":n:", ":u:", ":g:", ":v:"].some((kind) => text.includes(kind + mask))),
     ...traces(dump, ids.flatMap(spellingsOfId)),
   ];
 }
