@@ -1,0 +1,236 @@
+import { createHmac } from "node:crypto";
+import { readFile } from "node:fs/promises";
+import { resolve } from "node:path";
+import { transformSync } from "esbuild";
+import { createVerifier, type HttpHandler, type Verifier, type VerifierOptions } from "phoneproof";
+import { fetchHandler } from "phoneproof/fetch";
+import { authgearHook, genericHook, hooks, logtoHook, oktaHook } from "phoneproof/hooks";
+import { memoryStore } from "phoneproof/memory";
+import { preludeV2 } from "phoneproof/prelude-v2";
+import { httpReceipts } from "phoneproof/senders/http";
+import { type FixedClock, fixedClock } from "phoneproof/testing";
+import { twilioVerify } from "phoneproof/twilio-verify";
+import { describe, expect, it, onTestFinished } from "vitest";
+
+const mine = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+const key = "an-api-key-of-more-than-32-characters";
+const token = "a-token-of-24-characters!!";
+const number = "+33620000001";
+const minute = 60_000;
+
+interface Target {
+  readonly verifier: Verifier;
+  readonly clock: FixedClock;
+  /** The numbers that got a message. */
+  readonly sent: string[];
+}
+
+const off = { mode: "off" } as const;
+const noSpamRules = { range: off, crowd: off, country: off, newCountries: off, address: off };
+
+function target({ policy, ...options }: Partial<VerifierOptions> = {}): Target {
+  const clock = fixedClock(Date.parse("2026-03-01T12:00:00Z"));
+  const sent: string[] = [];
+  const verifier = createVerifier({
+    store: memoryStore({ now: () => clock.now() }),
+    sender: {
+      send: async ({ to }) => {
+        sent.push(to);
+        return { outcome: "accepted" };
+      },
+    },
+    secret: "a secret of the tests of more than 32 characters",
+    countries: "all",
+    conversion: "reported",
+    clock,
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    callbacks: { worker: false },
+    ...options,
+    policy: { spam: noSpamRules, ...policy },
+  });
+  onTestFinished(() => verifier.close());
+  return { verifier, clock, sent };
+}
+
+const customers = [{ customer_uuid: mine, keys: [key] }];
+
+/** Posts to handlers that are mounted as the docs mount them. */
+function door(handlers: readonly (Verifier | HttpHandler)[]) {
+  const handle = fetchHandler(handlers as Parameters<typeof fetchHandler>[0]);
+  return async (path: string, body?: string, headers: Record<string, string> = {}) => {
+    const type = { "content-type": "application/json" };
+    const init = body === undefined ? { headers } : { method: "POST", body, headers: { ...type, ...headers } };
+    const response = await handle(new Request(`https://otp.example.com${path}`, init));
+    return { status: response.status, text: await response.text() };
+  };
+}
+
+/** The outcome of a create: its status, or the code of its error. */
+const create = (verifier: Verifier, phone_number: string): Promise<string> =>
+  verifier.createAuthentication({ phone_number }).then(
+    ({ status }) => status,
+    ({ code }) => code,
+  );
+
+describe('with phoneValidation "possible", a number with trunk zeros behind its country code', () => {
+  // One mobile number each of countries whose trunk prefix is a zero.
+  const mobiles = {
+    AU: "412345678",
+    CH: "781234567",
+    CO: "3211234567",
+    CU: "51234567",
+    DE: "15123456789",
+    FR: "612345678",
+    GB: "7400123456",
+    ID: "812345678",
+    JP: "9012345678",
+    KR: "1020000000",
+    SE: "701234567",
+    TR: "5012345678",
+  };
+  const codes = { AU: 61, CH: 41, CO: 57, CU: 53, DE: 49, FR: 33, GB: 44, ID: 62, JP: 81, KR: 82, SE: 46, TR: 90 } as const;
+
+  it("is the number without one, or with a second one no number (docs/contract.md#canonical-form)", async () => {
+    const { verifier } = target({ phoneValidation: "possible" });
+    const read = (phone_number: string) =>
+      verifier.lookup({ phone_number }).then(
+        (found) => found.phone_number,
+        ({ code }) => code as string,
+      );
+    const found: string[] = [];
+    for (const [country, national] of Object.entries(mobiles)) {
+      const plain = `+${codes[country as keyof typeof codes]}`;
+      for (const zeros of ["0", "00", "000"]) {
+        const one = await read(`${plain}${zeros}${national}`);
+        if (one !== "invalid_phone_number" && one !== `${plain}${national}`) found.push(`${country} ${zeros}: ${one}`);
+      }
+    }
+    expect(found).toEqual([]);
+  });
+
+  it("passes no block list, no line type and no cap that holds for the number (docs/contract.md#destinations, docs/contract.md#caps)", async () => {
+    const { verifier, sent } = target({
+      phoneValidation: "possible",
+      countries: ["CH", "ID", "JP", "KR", "TR"],
+      blockedNumbers: ["+62812*"],
+      policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } },
+    });
+    // Blocked; premium rate in Turkey, Japan, Indonesia and Switzerland; toll free in Japan: as they are, and with zeros.
+    const never = {
+      "+62812345678": "blocked_number",
+      "+905012345678": "pending",
+      "+909001234567": "invalid_line",
+      "+81990123456": "invalid_line",
+      "+81120123456": "invalid_line",
+      "+628091234567": "invalid_line",
+      "+41900888268": "invalid_line",
+    };
+    for (const [plain, outcome] of Object.entries(never)) expect(await create(verifier, plain), plain).toBe(outcome);
+    expect(sent).toEqual(["+905012345678"]);
+    const zeros = ["+6200812345678", "+90005012345678", "+90009001234567", "+8100990123456", "+8100120123456", "+62008091234567", "+41000900888268"];
+    for (const one of zeros) await create(verifier, one);
+    expect(sent).toEqual(["+905012345678"]);
+  });
+});
+
+describe("hooks", () => {
+  const signingKey = "a-signing-key-of-32-characters!!";
+  const authgear = JSON.stringify({
+    type: "sms",
+    to: number,
+    body: "482913 is your code",
+    app_id: "app",
+    message_type: "verification",
+    template_name: "verification_sms.txt",
+    language_tag: "en",
+    template_variables: { code: "482913" },
+  });
+  it("Authgear: a captured request is rejected once it is older than 5 minutes, and sends its code no second time (docs/behind/index.md#rules-of-all-hooks)", async () => {
+    const { verifier, clock, sent } = target();
+    const post = door([hooks(verifier, [authgearHook({ signingKey })])]);
+    const headers = { "x-authgear-body-signature": createHmac("sha256", signingKey).update(authgear).digest("hex") };
+    expect((await post("/hooks/authgear", authgear, headers)).status).toBe(200);
+    clock.advance(30 * 24 * 60 * minute);
+    const replayed = await post("/hooks/authgear", authgear, headers);
+    expect({ status: replayed.status, sent: sent.length }).toEqual({ status: 401, sent: 1 });
+  });
+
+  it("of a suspended customer send and confirm nothing, and Okta is told no in a 200, as it would send itself (docs/contract.md#key-revocation, docs/behind/index.md#okta)", async () => {
+    const { verifier, sent } = target({ customers: [{ ...customers[0], suspended: true } as (typeof customers)[0]] });
+    const of = { customer_uuid: mine, conversion: "reported", token } as const;
+    const post = door([hooks(verifier, [genericHook(of), logtoHook(of), oktaHook(of)])]);
+    const headers = { authorization: token };
+    const okta = JSON.stringify({ data: { messageProfile: { phoneNumber: number, otpCode: "482913", deliveryChannel: "SMS", msgTemplate: "482913" } } });
+    const told = await post("/hooks/okta", okta, headers);
+    expect(told.status).toBe(200);
+    expect(JSON.parse(told.text)).toHaveProperty("error");
+    for (const [path, body] of [
+      ["generic", { to: number, code: "482913" }],
+      ["generic/confirmed", { to: number }],
+      ["logto", { to: number, type: "SignIn", payload: { code: "482913" } }],
+    ] as const)
+      expect((await post(`/hooks/${path}`, JSON.stringify(body), headers)).status, path).toBeGreaterThanOrEqual(400);
+    expect(sent).toEqual([]);
+  });
+});
+
+describe("an operator", () => {
+  it("sees in phoneproof_http_answers_total who is turned away at each door, not only at /v1 (docs/watching.md#metrics)", async () => {
+    const { verifier } = target({ customers, receipts: { baseUrl: "https://otp.example.com", sources: [httpReceipts({ statuses: { D: "delivered" } })] } });
+    const hooked = hooks(verifier, [genericHook({ customer_uuid: mine, conversion: "reported", token })]);
+    const post = door([verifier, verifier.receipts, preludeV2(verifier), twilioVerify(verifier), hooked]);
+    const counted = () =>
+      verifier
+        .metrics()
+        .split("\n")
+        .filter((line) => line.startsWith("phoneproof_http_answers_total{"))
+        .reduce((sum, line) => sum + Number(line.split(" ").at(-1)), 0);
+    const missed: string[] = [];
+    for (const [path, status] of [
+      ["/v1/check", 403],
+      ["/v2/verification", 401],
+      [`/v2/Services/VA${mine.replaceAll("-", "")}/Verifications`, 401],
+      ["/hooks/generic", 401],
+      ["/receipts/http", 403],
+    ] as const) {
+      const before = counted();
+      const answer = await post(path, '{"id":"1","status":"D"}', { "x-api-key": "none", authorization: "Bearer none" });
+      expect(answer.status, path).toBe(status);
+      if (counted() !== before + 1) missed.push(path);
+    }
+    expect(missed).toEqual([]);
+  });
+});
+
+describe("a caller", () => {
+  it("is told one length of metadata.correlation_id, whatever is wrong with it (docs/migrate/prelude-v2.md, docs/errors.md#bad_request: the message names what the field must be)", async () => {
+    const { verifier } = target({ customers });
+    const post = door([preludeV2(verifier)]);
+    const told = async (correlation_id: string) => {
+      const body = JSON.stringify({ target: { type: "phone_number", value: number }, metadata: { correlation_id } });
+      return (await post("/v2/verification", body, { authorization: `Bearer ${key}` })).text;
+    };
+    const lengths = [await told("x".repeat(81)), await told("a\u0000b")].map((text) => /(\d+) (?:printable )?characters/.exec(text)?.[1]);
+    expect(new Set(lengths).size, lengths.join(" and ")).toBe(1);
+  });
+});
+
+describe("a visitor of the page's app", () => {
+  it("who forges a cookie has no session, whatever its letters (docs/next.md#the-session)", async () => {
+    const text = await readFile(resolve(import.meta.dirname, "../../docs/next.md"), "utf8");
+    const source = /```ts\n(\/\/ lib\/session\.ts\n[\s\S]*?)```/.exec(text)?.[1] ?? "";
+    const stubs = "const connection = async () => {}; const required = () => 'a secret'; const cookies = async () => globalThis.forgedCookies;";
+    const body = source.replace(/^import .*from "(next\/|\.).*";$/gm, "");
+    const { code } = transformSync(`${stubs}\n${body}`, { loader: "ts", format: "esm" });
+    const session = (await import(`data:text/javascript,${encodeURIComponent(code)}`)) as { proven: { read(): Promise<string | undefined> } };
+    const read = (value: string | undefined) => {
+      (globalThis as Record<string, unknown>)["forgedCookies"] = { get: () => value && { value } };
+      return session.proven.read();
+    };
+    onTestFinished(() => void delete (globalThis as Record<string, unknown>)["forgedCookies"]);
+    const later = `${Date.now() + 1_000_000}_+33612345678`;
+    // The last one has the length of a signature in letters, and another one in bytes.
+    for (const one of [undefined, "", "x", later, `${later}~`, `${later}~${"a".repeat(43)}`, `${later}~${"é".repeat(43)}`])
+      expect(await read(one), String(one)).toBeUndefined();
+  });
+});
