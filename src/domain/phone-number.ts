@@ -1,4 +1,4 @@
-import { AsYouType, type NumberType, parsePhoneNumberFromString } from "libphonenumber-js/max";
+import { AsYouType, type NumberType, type PhoneNumber as ParsedNumber, parsePhoneNumberFromString } from "libphonenumber-js/max";
 import type { LineType } from "../contract/lookup.js";
 
 /** A number, parsed once per request. */
@@ -52,6 +52,14 @@ export function canonicalPrefix(prefix: string): string | undefined {
   return canonical !== prefix && canonical === `+${typed.getCallingCode()}` ? undefined : canonical;
 }
 
+/**
+ * Whether a parsed number may be in a range newer than the metadata: "With one that remains … it is no number"
+ * (docs/contract.md#canonical-form).
+ */
+export function isPossible(parsed: ParsedNumber): boolean {
+  return parsed.isPossible() && canonicalPrefix(parsed.number) === parsed.number;
+}
+
 /** Returns the number, or `undefined` if it is not valid. */
 export function phoneNumberOf(input: string, rules: NumberRules): PhoneNumber | undefined {
   if (!e164.test(input)) return undefined;
@@ -64,7 +72,7 @@ export function phoneNumberOf(input: string, rules: NumberRules): PhoneNumber | 
   if (parsed === undefined) return test ? { number, lineType: "Unknown", anywhere: false, test } : undefined;
   // Valid numbers have a type, except for kinds that the plan does not name. One costly search finds both.
   const type = parsed.getType();
-  if (!test && type === undefined && !(rules.validation === "possible" ? parsed.isPossible() : parsed.isValid())) return undefined;
+  if (!test && type === undefined && !(rules.validation === "possible" ? isPossible(parsed) : parsed.isValid())) return undefined;
   const lineType = type === "FIXED_LINE_OR_MOBILE" ? rules.ambiguousLineType : (lineTypes.get(type) ?? "Unknown");
   const anywhere = type === "PERSONAL_NUMBER" || parsed.isNonGeographic();
   return { number, country: parsed.country, lineType, anywhere, test };

@@ -7,7 +7,7 @@ import {
 } from "libphonenumber-js/max";
 import { toAsciiDigits } from "../contract/digits.js";
 import type { CountryCode } from "./countries.js";
-import { canonicalNumber, e164 } from "./phone-number.js";
+import { canonicalNumber, e164, isPossible } from "./phone-number.js";
 
 export interface ParsePhoneNumberOptions {
   /**
@@ -75,8 +75,8 @@ export function parsePhoneNumber(input: string, options: ParsePhoneNumberOptions
   const parsed = readings.flatMap(
     ({ text, country: defaultCountry }) => parsePhoneNumberFromString(text, { ...(defaultCountry && { defaultCountry }), extract: false }) ?? [],
   );
-  const isPossible = (one: ParsedNumber) => one.isPossible() && canonicalNumber(one.number) === one.number;
-  const found = parsed.find((one) => one.isValid()) ?? (phoneValidation === "possible" ? parsed.find(isPossible) : undefined);
+  const isNewer = (one: ParsedNumber) => isPossible(one) && canonicalNumber(one.number) === one.number;
+  const found = parsed.find((one) => one.isValid()) ?? (phoneValidation === "possible" ? parsed.find(isNewer) : undefined);
   if (found === undefined) return { ok: false, reason: faultOf(readings.at(-1) as Reading) };
   if (!e164.test(found.number)) return { ok: false, reason: "too_long" };
   return { ok: true, phone_number: found.number, ...(found.country !== undefined && { country_code: found.country }) };

@@ -159,8 +159,8 @@ export interface VerifierOptions {
    */
   readonly clockSkew?: number | undefined;
   /**
-   * `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Default
-   * `"valid"`.
+   * `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Their line type
+   * is unknown, so codes are sent to all of them. Default `"valid"`.
    */
   readonly phoneValidation?: "valid" | "possible" | undefined;
   /**

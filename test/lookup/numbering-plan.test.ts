@@ -109,3 +109,32 @@ it.each(["possible", "valid"] as const)(
     expect(ends.same).toBeGreaterThan(300);
   },
 );
+
+it.each(["possible", "valid"] as const)(
+  '"%s": with two or more trunk prefixes it is no number, in any country (docs/contract.md#canonical-form)',
+  (validation) => {
+    const accepted: string[] = [];
+    const countries = new Set<string>();
+    for (const region of google.getSupportedRegions())
+      for (const type of Object.values(PhoneNumberType)) {
+        const trunk = (google as unknown as { getNddPrefixForRegion(region: string, digitsOnly: boolean): string | null }).getNddPrefixForRegion(region, true);
+        const example = google.getExampleNumberForType(region, Number(type));
+        if (!trunk || example === null) continue;
+        countries.add(region);
+        const plain = google.format(example, PhoneNumberFormat.E164);
+        const length = 1 + String(example.getCountryCode()).length;
+        for (const times of [2, 3, 4, 5, 6]) {
+          const number = plain.slice(0, length) + trunk.repeat(times) + plain.slice(length);
+          if (phoneNumberOf(number, { ...rules, validation }) !== undefined) accepted.push(number);
+        }
+      }
+    expect(countries.size).toBeGreaterThan(130);
+    // Numbers of Russia's plan that begin with an 8 may have 14 digits.
+    expect(accepted.filter((number) => !/^\+78{4}\d{10}$/.test(number))).toEqual([]);
+  },
+);
+
+it('"possible": a digit that numbers of the country begin with is no trunk prefix, in ranges that are unknown too (docs/contract.md#canonical-form)', () => {
+  const newRanges = ["+78881234567", "+2250312345678", "+390001234567", "+447000012345", "+493111111111", "+61212345670"];
+  for (const number of newRanges) expect(phoneNumberOf(number, { ...rules, validation: "possible" })?.number, number).toBe(number);
+});
