@@ -2,7 +2,7 @@ import type { HttpResponse } from "../http/message.js";
 import { isSent, json, type Outcome, outerStatusOf } from "./kit/answer.js";
 import { byBodyHmac, type Secrets } from "./kit/authentic.js";
 import { type Hook, type HookOptions, type Message, makeHook } from "./kit/hook.js";
-import { pick, textOf } from "./kit/read.js";
+import { pick, repeatKey, textOf } from "./kit/read.js";
 
 export interface AuthgearHookOptions extends HookOptions {
   /** The project's webhook signing secret. Several during a rotation. */
@@ -33,12 +33,15 @@ const purposes = [
 
 function read(body: unknown): Message {
   const template = textOf(pick(body, "template_name")) ?? "";
+  const [code, text] = [pick(body, "template_variables", "code"), pick(body, "body")];
   return {
     phone_number: pick(body, "to"),
-    code: pick(body, "template_variables", "code"),
-    text: pick(body, "body"),
+    code,
+    text,
     purpose: purposes.find(([start]) => template.startsWith(start))?.[1] ?? template,
     locale: pick(body, "language_tag"),
+    // The signature holds no time, and each code is a new one.
+    idempotency_key: code === undefined ? undefined : repeatKey(template, code, text),
   };
 }
 

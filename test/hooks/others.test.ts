@@ -129,7 +129,16 @@ describe("authgearHook", () => {
   test("reads the body", async () => {
     const { response, delivered } = post();
     expect(await response).toMatchObject({ status: 200, body: '{"code":"ok"}' });
-    expect(delivered).toEqual([{ phone_number: "+33612345678", code: "482913", text: body.body, purpose: "sign_in", locale: "fr" }]);
+    expect(delivered).toEqual([
+      {
+        phone_number: "+33612345678",
+        code: "482913",
+        text: body.body,
+        purpose: "sign_in",
+        locale: "fr",
+        idempotency_key: expect.stringMatching(/^[\w-]{43}$/),
+      },
+    ]);
   });
 
   test.each([

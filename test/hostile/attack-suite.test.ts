@@ -1,10 +1,9 @@
-import { createHmac } from "node:crypto";
 import { readFile } from "node:fs/promises";
 import { resolve } from "node:path";
 import { transformSync } from "esbuild";
 import { createVerifier, type HttpHandler, type Verifier, type VerifierOptions } from "phoneproof";
 import { fetchHandler } from "phoneproof/fetch";
-import { authgearHook, genericHook, hooks, logtoHook, oktaHook } from "phoneproof/hooks";
+import { genericHook, hooks, logtoHook, oktaHook } from "phoneproof/hooks";
 import { memoryStore } from "phoneproof/memory";
 import { preludeV2 } from "phoneproof/prelude-v2";
 import { httpReceipts } from "phoneproof/senders/http";
@@ -16,7 +15,6 @@ const mine = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 const key = "an-api-key-of-more-than-32-characters";
 const token = "a-token-of-24-characters!!";
 const number = "+33620000001";
-const minute = 60_000;
 
 interface Target {
   readonly verifier: Verifier;
@@ -66,27 +64,6 @@ function door(handlers: readonly (Verifier | HttpHandler)[]) {
 }
 
 describe("hooks", () => {
-  const signingKey = "a-signing-key-of-32-characters!!";
-  const authgear = JSON.stringify({
-    type: "sms",
-    to: number,
-    body: "482913 is your code",
-    app_id: "app",
-    message_type: "verification",
-    template_name: "verification_sms.txt",
-    language_tag: "en",
-    template_variables: { code: "482913" },
-  });
-  it("Authgear: a captured request is rejected once it is older than 5 minutes, and sends its code no second time (docs/behind/index.md#rules-of-all-hooks)", async () => {
-    const { verifier, clock, sent } = target();
-    const post = door([hooks(verifier, [authgearHook({ signingKey })])]);
-    const headers = { "x-authgear-body-signature": createHmac("sha256", signingKey).update(authgear).digest("hex") };
-    expect((await post("/hooks/authgear", authgear, headers)).status).toBe(200);
-    clock.advance(30 * 24 * 60 * minute);
-    const replayed = await post("/hooks/authgear", authgear, headers);
-    expect({ status: replayed.status, sent: sent.length }).toEqual({ status: 401, sent: 1 });
-  });
-
   it("of a suspended customer send and confirm nothing, and Okta is told no in a 200, as it would send itself (docs/contract.md#key-revocation, docs/behind/index.md#okta)", async () => {
     const { verifier, sent } = target({ customers: [{ ...customers[0], suspended: true } as (typeof customers)[0]] });
     const of = { customer_uuid: mine, conversion: "reported", token } as const;
