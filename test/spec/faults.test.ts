@@ -331,12 +331,12 @@ describe("responses and accepted requests (docs/contract.md#the-wire)", () => {
     },
   );
 
-  it.each(["text/plain", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "application/jsonp", "json"])(
-    "content type %s is rejected",
+  it.each(["text/plain", "text/json", "application/x-www-form-urlencoded", "multipart/form-data; boundary=x", "application/xml", "application/jsonp", "json"])(
+    "content type %s is rejected (docs/contract.md#content-type)",
     async (type) => {
       const set = setUp();
       const response = await set.http("POST", "/v1/authentication", { customer_uuid: set.customer, phone_number: numberOf(1) }, { "content-type": type });
-      expect([response.status, response.json.code]).toEqual([400, "bad_request"]);
+      expect([response.status, response.json.code, response.json.message]).toEqual([400, "bad_request", "The content-type must be application/json."]);
       expect(set.box.messages).toHaveLength(0);
     },
   );
