@@ -1,4 +1,5 @@
 import * as z from "zod";
+import { printableForm } from "../../contract/authentication.js";
 import { described } from "../../contract/fields.js";
 import { refusal } from "./errors.js";
 
@@ -59,7 +60,8 @@ const signals = z.object({
   user_agent: described(text.optional(), "Ignored."),
 });
 
-const correlationId = text.max(80, "must be at most 80 characters");
+const correlationForm = "must be 1 to 80 printable characters";
+const correlationId = text.regex(printableForm, correlationForm).max(80, correlationForm);
 
 /** Body of `POST /v2/verification`. Unknown fields are left out, and `null` counts as left out. */
 export const CreateRequest = z.object({

@@ -126,6 +126,14 @@ describe("fields that are passed on", () => {
   });
 });
 
+it.each(["x".repeat(81), "a\u0000b", ""])("a correlation_id has 1 to 80 printable characters, whatever is wrong with it: %j", async (correlation_id) => {
+  const { raw } = await serve();
+  expect(await raw("POST", "/v2/verification", { target, metadata: { correlation_id } })).toMatchObject({
+    status: 400,
+    json: { code: "invalid_correlation_id", message: "metadata.correlation_id must be 1 to 80 printable characters." },
+  });
+});
+
 describe("tolerated input", () => {
   it("unknown fields anywhere, nulls, chat channels as a preference, a lower-case scheme", async () => {
     const { raw, apiKey } = await serve();
