@@ -23,7 +23,7 @@ const none = "none";
 /** `waiting`: callbacks in this process's queue. */
 export function createMetrics(outages: Outages, waiting: () => number) {
   const operations = counter("phoneproof_operations_total", "Operations, by result: a status or an error code.", ["operation", "result"]);
-  const http = counter("phoneproof_http_answers_total", "HTTP responses.", ["route", "status"]);
+  const http = counter("phoneproof_http_answers_total", "HTTP responses of /v1.", ["route", "status"]);
   const messages = counter("phoneproof_messages_total", "Messages handed to the sender, by outcome.", ["country", "route", "channel"], "outcome", outcomes);
   const verified = counter("phoneproof_verified_total", "Right codes, by country, route and channel of the message.", ["country", "route", "channel"]);
   const rules = counter("phoneproof_rules_fired_total", "Caps and rules that blocked it (enforce) or would have (shadow).", ["rule"], "mode", modes);
