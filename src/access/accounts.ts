@@ -95,7 +95,7 @@ export function createAccounts(
     /** Returns the account for a UUID, in direct calls. `orSuspended`: a suspended one too. Throws `account_invalid`. */
     async byUuid(customerUuid: string, orSuspended = false): Promise<Account> {
       const known = await ask("find", customerUuid, orSuspended ? accountOf : account);
-      if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service.");
+      if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service, or is suspended.");
       return known;
     },
     /** The customer of a direct call without `customer_uuid`. Throws `bad_request` if the verifier has customers. */
