@@ -6,6 +6,7 @@ import type { Account, Policy } from "../domain/policy.js";
 import { VerifierError } from "../errors.js";
 import type { Outage } from "../observability/outages.js";
 import { apiKeyOf, isMistyped, keyNamed, longestKey } from "../options/api-key.js";
+import { isPromise } from "../options/fields.js";
 import { readCustomer, readCustomerPolicy, type Settings } from "../options/options.js";
 import type { CustomerConfig } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
@@ -60,7 +61,7 @@ export function createAccounts(
     const uuid = question === "find" ? text : undefined;
     try {
       const answer = source[question](text);
-      const found = isThenable(answer) ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
+      const found = isPromise(answer) ? await withTimeout(clock, settings.storeTimeout, () => answer) : answer;
       const customer = found === undefined || found === null ? undefined : configured.has(found) ? found : readCustomer(found);
       if (outage.on) outage.worked();
       if (customer !== undefined && uuid !== undefined && customer.customer_uuid !== uuid)
@@ -113,10 +114,6 @@ export function createAccounts(
 
 /** Customers parsed when the verifier was built; they cannot change. */
 const configured = new WeakSet<Customer>();
-
-function isThenable(value: object | null | undefined): value is PromiseLike<Customer | null | undefined> {
-  return typeof value === "object" && value !== null && "then" in value;
-}
 
 /**
  * Customers from the configuration (docs/contract.md#customers). Throws `invalid_options` for a duplicate UUID or key.

@@ -45,13 +45,8 @@ export function safeLogger(host: Logger): Logger {
     (name: keyof Logger): Logger[typeof name] =>
     (given, message) => {
       const fields = "err" in given ? { ...given, err: stackOf(given.err) } : given;
-      const toConsole = () => quietly(() => consoleLogger[name](fields, message));
-      try {
-        const written: unknown = host[name](fields, message);
-        if (written instanceof Promise) written.catch(toConsole);
-      } catch {
-        toConsole();
-      }
+      const write = async () => host[name](fields, message);
+      write().catch(() => quietly(() => consoleLogger[name](fields, message)));
     };
   return { info: level("info"), warn: level("warn"), error: level("error") };
 }

@@ -26,8 +26,7 @@ export function createHandler(
       const { route, parameter } = match;
       if (request.method !== route.method) answered = noMethod(settings.docUrl, route);
       else {
-        const known = accounts.byKey(request.header("x-api-key"));
-        const account = known instanceof Promise ? await known : known;
+        const account = await accounts.byKey(request.header("x-api-key"));
         const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(clock, request);
         const idempotencyKey = route.idempotent ? request.header("idempotency-key") : undefined;
         answered = responseOf(route, await operations[route.operation](input, { idempotencyKey }, account));

@@ -51,9 +51,14 @@ export function plain<Out, In>(schema: z.ZodType<Out, In>) {
 /** What an object is that is not one of names and values: `"Promise"`, `"Map"`. Instances of classes have names and values. */
 function kindOf(value: unknown): string | undefined {
   if (typeof value !== "object" || value === null || Array.isArray(value)) return undefined;
-  if ("then" in value && typeof value.then === "function") return "Promise";
+  if (isPromise(value)) return "Promise";
   const kind = Object.prototype.toString.call(value).slice("[object ".length, -1);
   return kind === "Object" || kind === "Module" ? undefined : kind;
+}
+
+/** Not by its class: async functions return the engine's own, even if the app replaced the global `Promise`. */
+export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
+  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 /** The application's own object, passed on unchanged. */
@@ -78,5 +83,5 @@ export function requireVerifier(owner: string, verifier: unknown): void {
 
 function unreadyWords(value: unknown): string {
   if (typeof value === "function") return "; it is a function: pass what it returns";
-  return typeof value === "object" && value !== null && "then" in value ? "; it is a promise: await it" : "";
+  return isPromise(value) ? "; it is a promise: await it" : "";
 }

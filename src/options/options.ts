@@ -5,7 +5,7 @@ import { isCellRule } from "../domain/spam.js";
 import { VerifierError } from "../errors.js";
 import type { Customer } from "../ports/customers.js";
 import type { SmsSender } from "../ports/sms-sender.js";
-import { isVerifier } from "./fields.js";
+import { isPromise, isVerifier } from "./fields.js";
 import { invalidOptions, optionErrors, parse, plainWords } from "./option-errors.js";
 import { policyErrors, ruleErrors } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
@@ -16,8 +16,7 @@ export type Settings = Readonly<ReturnType<typeof settingsOf>>;
 
 /** Fills in the defaults. Throws `invalid_options`, which names each option's path and the fix. */
 export function readOptions(options: VerifierOptions): Settings {
-  if (options instanceof Promise)
-    throw invalidOptions(["the options are a promise: await it first; the function of lazyVerifier must return the options themselves"]);
+  if (isPromise(options)) throw invalidOptions(["the options are a promise: await it first; the function of lazyVerifier must return the options themselves"]);
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that returns them"]);
   if (isVerifier(options))
     throw invalidOptions(["the options are a verifier: pass what it was made of; lazyVerifier takes a function that returns its options"]);

@@ -9,15 +9,8 @@ import { nodeHandler } from "phoneproof/node";
 import { createTestVerifier } from "phoneproof/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { shown } from "./apps-kit.js";
-import { type App, newApp } from "./bundles-kit.js";
 
 const root = join(import.meta.dirname, "../..");
-
-function app(packages?: readonly string[]): App {
-  const made = newApp(packages);
-  onTestFinished(() => made.remove());
-  return made;
-}
 
 async function addressOf(server: Server): Promise<string> {
   if (!server.listening) await once(server, "listening");
@@ -27,60 +20,6 @@ async function addressOf(server: Server): Promise<string> {
   });
   return `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
 }
-
-/** `global.Promise` as zone.js (every Angular app with server rendering), bluebird and cls-bluebird leave it: not what async functions return. */
-const otherPromise = "globalThis.Promise = class ZoneAwarePromise extends Promise {};";
-
-/** A service on Express, which prints what `requests` got. */
-const service = (requests: string) => `
-import "./promise.js";
-import { once } from "node:events";
-import express from "express";
-import { createVerifier } from "phoneproof";
-import { expressHandlers } from "phoneproof/express";
-import { memoryStore } from "phoneproof/memory";
-import { inboxSender } from "phoneproof/senders/inbox";
-const customer_uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
-const key = crypto.randomUUID();
-const secret = crypto.randomUUID() + crypto.randomUUID();
-const verifier = createVerifier({ store: memoryStore(), sender: inboxSender(), secret, countries: ["FR"], customers: [{ customer_uuid, keys: [key] }] });
-const server = express().use(expressHandlers(verifier)).listen(0, "127.0.0.1");
-await once(server, "listening");
-async function create(apiKey) {
-  const response = await fetch("http://127.0.0.1:" + server.address().port + "/v1/authentication", {
-    method: "POST",
-    headers: { "x-api-key": apiKey, "content-type": "application/json" },
-    body: JSON.stringify({ customer_uuid, phone_number: "+33612345678" }),
-  });
-  const answer = await response.json();
-  return response.status + " " + (answer.code ?? answer.status);
-}
-const answers = [];
-${requests}
-console.log(answers.join(", "));
-server.closeAllConnections();
-server.close();
-await verifier.close();
-`;
-
-async function runs(requests: string): Promise<string> {
-  const { write, run } = app(["express"]);
-  write("promise.js", otherPromise);
-  return run(write("service.js", service(requests))).then(
-    (printed) => printed.trim(),
-    (thrown: Error) => thrown.message,
-  );
-}
-
-describe("An app whose global Promise was replaced, as by zone.js or bluebird,", () => {
-  it("has its customer recognized by the key (docs/frameworks.md#express)", async () => {
-    expect(await runs("answers.push(await create(key));")).toBe("200 pending");
-  });
-
-  it("is not ended by a request with a wrong key, which is 403 (docs/errors.md#forbidden)", async () => {
-    expect(await runs('answers.push(await create("wrong"));\nanswers.push(await create("wrong"));')).toBe("403 forbidden, 403 forbidden");
-  });
-});
 
 describe("The OpenAPI documents", () => {
   it.each(["openapi.json", "openapi-prelude-v2.json", "openapi-twilio-verify.json"])(

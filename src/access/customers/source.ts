@@ -7,6 +7,7 @@ import { type Decided, update } from "../../core/records/transact.js";
 import type { Seals } from "../../core/seal.js";
 import { type CustomerKey, type CustomerRecord, isUsable } from "../../domain/customers.js";
 import { day, hour, minute, timestamp } from "../../domain/time.js";
+import { isPromise } from "../../options/fields.js";
 import type { Customer, Customers } from "../../ports/customers.js";
 import type { StoredRecord } from "../../ports/store.js";
 import { decodeCustomer } from "./codec.js";
@@ -127,7 +128,7 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
     const before = reads.get(uuid);
     if (before !== undefined && isWithin(freshFor, before.startedAt)) return before.snapshot;
     const startedAt = clock.now();
-    const reading = read(uuid, before?.snapshot instanceof Promise ? undefined : before?.snapshot);
+    const reading = read(uuid, isPromise(before?.snapshot) ? undefined : before?.snapshot);
     const current: LastRead = { startedAt, snapshot: reading };
     reads.set(uuid, current);
     reading.then(
@@ -188,5 +189,5 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
 
 /** Synchronous for a cached snapshot. */
 function whenLoaded<R>(snapshot: LastRead["snapshot"], use: (snapshot: Snapshot | undefined) => R): R | Promise<R> {
-  return snapshot instanceof Promise ? snapshot.then(use) : use(snapshot);
+  return isPromise(snapshot) ? snapshot.then(use) : use(snapshot);
 }
