@@ -48,6 +48,8 @@ export const idempotencyKey: Json = {
 };
 
 export const license: Json = { name: "MIT", identifier: "MIT" };
+/** Where the document is served; OpenAPI's default, which some tools require to be written. */
+export const servers: readonly Json[] = [{ url: "/" }];
 
 /** Schema names by operation, as the specification names the resources. */
 const names: Readonly<Record<Route["operation"], { readonly request: string; readonly response: string }>> = {
@@ -146,6 +148,7 @@ export function openApiDocument(version: string): Json {
       description: `Phone-number verification by one-time SMS code. Unknown routes return 404, wrong methods 405; error codes of other statuses than 400: ${transportErrorCodes.join(", ")}.`,
       license,
     },
+    servers,
     security: [{ apiKey: [] }],
     paths,
     webhooks: { delivery_status: { post: deliveryStatusWebhook() } },

@@ -1,4 +1,4 @@
-import { errorsAs, idempotencyKey, type Json, jsonContent, license, reference, schemasOf, stringHeader } from "../../http/openapi.js";
+import { errorsAs, idempotencyKey, type Json, jsonContent, license, reference, schemasOf, servers, stringHeader } from "../../http/openapi.js";
 import { CheckRequest, CreateRequest } from "./requests.js";
 import { CheckResponse, CreateResponse, ErrorResponse, LookupResponse, NotedResponse } from "./responses.js";
 
@@ -45,6 +45,7 @@ export function preludeV2Document(version: string): Json {
       description: "What phoneproof serves of the Prelude Verify v2 API. Other routes return 404 with what does their work, wrong methods 405.",
       license,
     },
+    servers,
     security: [{ apiKey: [] }],
     paths: {
       "/v2/verification": {

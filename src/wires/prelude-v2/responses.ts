@@ -16,7 +16,7 @@ export const CreateResponse = z.strictObject({
     "`success`: a code is being sent. `retry`: another one, in the same verification. `blocked`: nothing was sent.",
   ),
   method: z.enum(["message", "voice"]),
-  channels: described(z.tuple([z.enum(channels)]).optional(), "The channel of the message. Absent if blocked."),
+  channels: described(z.array(z.enum(channels)).length(1).optional(), "The channel of the message. Absent if blocked."),
   reason: described(z.enum(["in_block_list", "invalid_phone_line", "repeated_attempts", "suspicious"]).optional(), "Why nothing was sent; present if blocked."),
   metadata: Metadata,
   request_id: RequestId,
@@ -44,7 +44,7 @@ export const LookupResponse = z.strictObject({
     z.strictObject({ carrier_name: z.string().optional(), mcc: z.string().optional(), mnc: z.string().optional() }).optional(),
     "Where a provider knows it.",
   ),
-  flags: described(z.tuple([z.literal("ported")]).optional(), "Where a provider knows it."),
+  flags: described(z.array(z.literal("ported")).length(1).optional(), "Where a provider knows it."),
 });
 export type LookupResponse = z.infer<typeof LookupResponse>;
 

@@ -1,4 +1,4 @@
-import { errorsAs, idempotencyKey, type Json, jsonContent, license, reference, schemasOf, stringHeader } from "../../http/openapi.js";
+import { errorsAs, idempotencyKey, type Json, jsonContent, license, reference, schemasOf, servers, stringHeader } from "../../http/openapi.js";
 import { CheckRequest, CreateRequest, ServiceRequest, UpdateRequest } from "./requests.js";
 import { ErrorResponse, Service, ServiceList, Verification, VerificationCheck } from "./responses.js";
 
@@ -52,6 +52,7 @@ export function twilioVerifyDocument(version: string): Json {
       description: "What phoneproof serves of the Twilio Verify v2 API. Other routes return 404 with 20404, wrong methods 405 with 20004.",
       license,
     },
+    servers,
     security: [{ basic: [] }],
     paths: {
       "/v2/Services": {

@@ -50,7 +50,7 @@ export const VerificationCheck = z.strictObject({
   status: described(z.enum(["approved", "pending"]), "Only `approved` proves the number, and it is returned once. `pending`: a wrong code."),
   valid: described(z.boolean(), "Whether `status` is `approved`."),
   date_updated: described(Time, "When the code was checked."),
-  sna_attempts_error_codes: z.tuple([]),
+  sna_attempts_error_codes: z.array(z.unknown()).max(0),
 });
 export type VerificationCheck = z.infer<typeof VerificationCheck>;
 
@@ -99,7 +99,7 @@ export type ServiceList = z.infer<typeof ServiceList>;
 export const ErrorResponse = z.strictObject({
   code: described(z.int(), "What went wrong, for programs."),
   message: described(z.string(), "What went wrong, in the vendor's words."),
-  more_info: described(z.string().regex(/\/\d+$/), "Ends with the code."),
+  more_info: described(z.string().regex(/\d+$/), "Ends with the code."),
   status: described(z.int(), "The HTTP status."),
   details: described(z.strictObject({ reason: z.string() }).optional(), "What is wrong and how to fix it."),
 });
