@@ -108,6 +108,7 @@ function deliveryStatusWebhook(): Json {
   return {
     operationId: "deliveryStatus",
     summary: "Delivery status of a message, posted to callback_url at least once",
+    security: [],
     parameters: [
       header("webhook-id", "The same over redeliveries."),
       header("webhook-timestamp", "Seconds since the epoch."),

@@ -21,4 +21,8 @@ describe("openapi.json", () => {
     expect(schemas.DeliveryStatusEvent?.required).toEqual(["type", "timestamp", "data"]);
     expect(schemas.CheckRequest?.required).toEqual(["authentication_uuid", "check_code", "customer_uuid"]);
   });
+
+  it("asks for the API key in requests, and for none in callbacks, which are signed", () => {
+    expect(openApiDocument("0")).toMatchObject({ security: [{ apiKey: [] }], webhooks: { delivery_status: { post: { security: [] } } } });
+  });
 });
