@@ -48,6 +48,12 @@ describe("docs/frameworks.md: servers respond under /v1", () => {
     expect([answer.status, await answer.json()]).toMatchObject([404, { code: "not_found", message: expect.stringContaining("receipt") }]);
   });
 
+  it("koa.ts leaves the app its own paths that only begin like /v1", async () => {
+    const { port } = await begin("docs/frameworks.md", "koa.ts");
+    const answers = ["/v10/users", "/v1-docs", "/v1.json"].map(async (path) => (await fetch(`http://127.0.0.1:${port}${path}`)).text());
+    expect(await Promise.all(answers)).toEqual(Array(3).fill("Not Found"));
+  });
+
   it("README.md: service.ts", async () => {
     const { port } = await begin("README.md", "service.ts");
     expect((await fetch(`http://127.0.0.1:${port}/v1/authentication`, create())).status).toBe(200);

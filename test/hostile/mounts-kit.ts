@@ -268,7 +268,7 @@ export const mounts: Readonly<Record<string, Mount>> = {
     const app = new Koa();
     app.silent = true; // prints no errors
     app.use((context, next) => {
-      if (!context.path.startsWith("/v1")) return next();
+      if (!/^\/v1(\/|$)/.test(context.path)) return next();
       context.respond = false;
       return v1(context.req, context.res);
     });
