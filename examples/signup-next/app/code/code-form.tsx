@@ -1,7 +1,7 @@
 "use client";
 
 import type { OtpInputAttributes, OtpInputElement } from "phoneproof/otp-input";
-import { type DetailedHTMLProps, type HTMLAttributes, useActionState, useEffect, useRef } from "react";
+import { type DetailedHTMLProps, useActionState, useEffect, useRef } from "react";
 import type { Answer } from "../../lib/session";
 import { answerCode } from "../actions";
 import "phoneproof/otp-input";
