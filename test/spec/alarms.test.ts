@@ -44,6 +44,17 @@ describe("alarms are events with masked numbers, once an hour for each subject (
     expect(set.of("customer_cap")).toMatchObject([{ rule: "perCustomer 10/86400s", value: 8, threshold: 10 }]);
   });
 
+  it("`customer_cap` counts what verified users add to the cap", async () => {
+    const limits = { perCustomer: [{ limit: 10, window: 86_400, perVerified: 5 }] };
+    const set = setUpAlarms({ policy: { spam: quiet, limits } });
+    const { authentication_uuid } = await set.create({ phone_number: numberOf(0) });
+    await set.check(authentication_uuid, set.box.code());
+    for (let index = 1; index < 11; index++) await set.create({ phone_number: numberOf(index) });
+    expect(set.events).toEqual([]);
+    await set.create({ phone_number: numberOf(11) });
+    expect(set.of("customer_cap")).toMatchObject([{ rule: "perCustomer 10/86400s", value: 12, threshold: 15 }]);
+  });
+
   it("`spend` is raised at 80 % of a spend ceiling", async () => {
     const sender = Object.assign(inbox(), { plan: () => ({ route: "r", price: 0.1 }) });
     const set = setUpAlarms({ sender, policy: { spam: quiet, limits: { spend: [{ amount: 1, per: "day" }] } } });

@@ -244,6 +244,21 @@ describe("retry_after", () => {
     expect((await create({ phone_number: numberOf(9) })).status).toBe("pending");
   });
 
+  it("is exact with a cap over 100, which is counted as a sum", async () => {
+    const { create, clock } = setUp({ policy: { limits: { perNumber: [{ limit: 101, window: 3_600 }] }, maxGuessOdds: 1 } });
+    for (let sent = 0; sent < 101; sent++) {
+      expect((await create()).status).toBe("pending");
+      clock.advance(10_000);
+    }
+    const { retry_after = 0 } = await create();
+    expect(retry_after).toBeGreaterThanOrEqual(3_600 - 1_010);
+    expect(retry_after).toBeLessThanOrEqual(3_600 - 1_010 + 300);
+    clock.advance((retry_after - 1) * 1_000);
+    expect((await create()).retry_after).toBe(1);
+    clock.advance(1_000);
+    expect((await create()).status).toBe("pending");
+  });
+
   it("is exact with a cap that grows with verified users, on create and on retry", async () => {
     const perCustomer = [{ limit: 2, window: 3_600, perVerified: 1 }];
     const { create, retry, check, box, clock } = setUp({ policy: { limits: { perCustomer } } });

@@ -1,5 +1,6 @@
+import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
-import { errorCode, numberOf, onePerTenMinutes, setUp, start } from "../support/verifier.js";
+import { errorCode, numberOf, onePerTenMinutes, secret, setUp, start } from "../support/verifier.js";
 
 describe("Authentication: the result of create and its outcomes (docs/contract.md#create-authentication)", () => {
   it("authentication_uuid is a unique UUID", async () => {
@@ -68,10 +69,13 @@ describe("Authentication: the result of create and its outcomes (docs/contract.m
     expect(await errorCode(check(authentication_uuid, "123456"))).toBe("invalid_auth_uuid");
   });
 
-  it("the record does not contain the code in clear", async () => {
+  it("the record contains the code only as HMAC-SHA-256 over authentication and code (docs/contract.md#code)", async () => {
     const { create, box, store, customer } = setUp();
     const { authentication_uuid } = await create();
-    expect(JSON.stringify(await store.find(customer, authentication_uuid))).not.toContain(box.code());
+    const record = JSON.stringify(await store.find(customer, authentication_uuid));
+    expect(record).not.toContain(box.code());
+    const digest = createHmac("sha256", secret).update(`code\0${authentication_uuid}\0${box.code()}`).digest("base64url");
+    expect(record).toContain(digest.slice(0, 22));
   });
 
   it("every route rejects on create: `pending`; check then returns `without_attempt`, retry `no_attempt`, the log gives the reason (docs/contract.md#every-route-rejects)", async () => {
@@ -105,8 +109,8 @@ describe("Authentication: the result of create and its outcomes (docs/contract.m
     expect((await check(authentication_uuid, box.code())).status).toBe("without_attempt");
   });
 
-  it("create responds after `sendTimeout` (5 s) if the sender hangs, and the sender's signal is aborted", async () => {
-    const { create, check, box, clock } = setUp();
+  it("create and retry respond after `sendTimeout` (5 s) if the sender hangs, and the sender's signal is aborted", async () => {
+    const { create, retry, check, box, clock } = setUp();
     let aborted = false;
     box.answer = (_message, signal) => new Promise(() => signal.addEventListener("abort", () => (aborted = true)));
     let answered = false;
@@ -118,6 +122,15 @@ describe("Authentication: the result of create and its outcomes (docs/contract.m
     clock.advance(1);
     const { authentication_uuid, status } = await creating;
     expect([status, aborted]).toEqual(["pending", true]);
+    clock.advance(30_000);
+    answered = aborted = false;
+    const retrying = retry(authentication_uuid).finally(() => (answered = true));
+    await expect.poll(() => box.messages.length).toBe(2);
+    clock.advance(4_999);
+    await new Promise((resolve) => setImmediate(resolve));
+    expect(answered).toBe(false);
+    clock.advance(1);
+    expect([(await retrying).status, aborted]).toEqual(["approved", true]);
     expect((await check(authentication_uuid, box.code())).status).toBe("valid");
   });
 

@@ -32,7 +32,7 @@ function carrier(channel: Channel = "sms", fields: Partial<SmsSender> = {}) {
   return made;
 }
 
-/** One route for each name (wa, tg, sms, sms2, call), in order of priority. */
+/** One route for each name (wa, tg, sms, sms2, call, mute), in order of priority. */
 function setUp(
   names: readonly string[] = ["wa", "sms"],
   fallback?: FallbackOptions | "none",
@@ -40,7 +40,15 @@ function setUp(
   routes: Partial<RouteOptions> = {},
 ) {
   const clock = fixedClock();
-  const carriers = { wa: carrier("whatsapp"), tg: carrier("telegram"), sms: carrier(), sms2: carrier(), call: carrier("voice") };
+  const carriers = {
+    wa: carrier("whatsapp"),
+    tg: carrier("telegram"),
+    sms: carrier(),
+    sms2: carrier(),
+    call: carrier("voice"),
+    // As a sender with `receipts: false`.
+    mute: carrier("whatsapp", { receiptProviders: undefined, confirms: undefined } as never),
+  };
   const list = names.map((name, at): RouteOptions => ({ name, sender: carriers[name as keyof typeof carriers].sender, priority: at, price: 0.01, ...routes }));
   const set = createTestVerifier({
     clock,
@@ -280,14 +288,17 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
     expect(set.ways()).toEqual(["1 sms", "1 wa", "1 wa", "1 wa"]);
   });
 
-  it("applies to its channel and number only", async () => {
-    const set = setUp(["tg", "wa", "sms"], undefined, { limits: false });
+  it("applies to its channel, number and customer only", async () => {
+    const customer_uuid = "11111111-2222-3333-4444-555555555555";
+    const set = setUp(["tg", "wa", "sms"], undefined, { limits: false, customers: [{ customer_uuid, keys: ["k".repeat(40)] }] });
     set.carriers.tg.answer = unreachable;
     await set.create();
     await set.flush();
     await set.create();
     await set.create(undefined, "+33612345679");
     expect(set.ways()).toEqual(["1 tg", "1 tg", "1 wa", "1 wa", "1 wa"]);
+    await set.verifier.createAuthentication({ customer_uuid, phone_number: mobile });
+    expect(set.carriers.tg.sent, "another customer tries the channel").toHaveLength(3);
   });
 
   it("does not affect the health of the route", async () => {
@@ -339,28 +350,31 @@ describe("not on a channel (docs/contract.md#unreachable)", () => {
 });
 
 describe("fallback (docs/contract.md#fallback)", () => {
-  it("after 20 s without delivery and without the right code, a new code is sent on another route; the first one stays live", async () => {
-    const set = setUp(["wa", "sms"], {});
-    const { authentication_uuid } = await set.create();
-    expect(set.carriers.wa.sent[0]?.replaced_at).toBe(set.clock.now() + seconds(20));
-    set.clock.advance(seconds(20) - 1);
-    await set.flush();
-    expect(set.ways()).toEqual(["1 wa"]);
-    set.clock.advance(1);
-    await set.flush();
-    expect(set.ways()).toEqual(["1 wa", "2 sms"]);
-    const [wa, sms] = [set.carriers.wa.sent[0]!, set.carriers.sms.sent[0]!];
-    expect(sms.fallback).toBe(true);
-    expect(sms.code).not.toBe(wa.code);
-    const told = await set.explain(authentication_uuid);
-    expect(told.sends).toMatchObject([
-      { attempt: 1, route: "wa", channel: "whatsapp" },
-      { attempt: 2, route: "sms", fallback: true },
-    ]);
-    expect(told.decisions[1]).toMatchObject({ rule: "fallback", mode: "route", reason: "wa silent for 20 s", attempt: 1 });
-    expect(await set.verifier.check({ authentication_uuid, check_code: "000000" })).toMatchObject({ remaining_checks: 4 });
-    expect(await set.verifier.check({ authentication_uuid, check_code: wa.code })).toMatchObject({ status: "valid" });
-  });
+  it.each(["wa", "sms"] as const)(
+    "after 20 s without delivery and without the right code, a new code is sent on another route, and both are live: %s",
+    async (entered) => {
+      const set = setUp(["wa", "sms"], {});
+      const { authentication_uuid } = await set.create();
+      expect(set.carriers.wa.sent[0]?.replaced_at).toBe(set.clock.now() + seconds(20));
+      set.clock.advance(seconds(20) - 1);
+      await set.flush();
+      expect(set.ways()).toEqual(["1 wa"]);
+      set.clock.advance(1);
+      await set.flush();
+      expect(set.ways()).toEqual(["1 wa", "2 sms"]);
+      const [wa, sms] = [set.carriers.wa.sent[0]!, set.carriers.sms.sent[0]!];
+      expect(sms.fallback).toBe(true);
+      expect(sms.code).not.toBe(wa.code);
+      const told = await set.explain(authentication_uuid);
+      expect(told.sends).toMatchObject([
+        { attempt: 1, route: "wa", channel: "whatsapp" },
+        { attempt: 2, route: "sms", fallback: true },
+      ]);
+      expect(told.decisions[1]).toMatchObject({ rule: "fallback", mode: "route", reason: "wa silent for 20 s", attempt: 1 });
+      expect(await set.verifier.check({ authentication_uuid, check_code: "000000" })).toMatchObject({ remaining_checks: 4 });
+      expect(await set.verifier.check({ authentication_uuid, check_code: { wa, sms }[entered].code })).toMatchObject({ status: "valid" });
+    },
+  );
 
   it("a right code at 19 s ends it", async () => {
     const set = setUp(["wa", "sms"], {});
@@ -419,7 +433,12 @@ describe("fallback (docs/contract.md#fallback)", () => {
     expect(other.ways()).toEqual(["1 wa", "2 sms"]);
   });
 
-  it("an SMS or a call without a receipt causes none", async () => {
+  it("an SMS, a call or a message whose sender has no receipts causes none", async () => {
+    const mute = setUp(["mute", "tg", "sms"], {});
+    await mute.create();
+    mute.clock.advance(seconds(300));
+    await mute.flush();
+    expect(mute.ways()).toEqual(["1 mute"]);
     const set = setUp(["sms", "wa", "call"], {});
     await set.create();
     await set.create("voice", "+33612345679");

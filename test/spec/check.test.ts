@@ -105,6 +105,36 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     }
   });
 
+  it.each([
+    [
+      ["accepted", "accepted", "rejected"],
+      ["valid", "valid", "invalid"],
+    ],
+    [
+      ["accepted", "rejected", "accepted"],
+      ["valid", "invalid", "valid"],
+    ],
+    [
+      ["accepted", "unknown", "rejected"],
+      ["valid", "valid", "invalid"],
+    ],
+  ] as const)(
+    "a code whose send was rejected is not live, and ends no other code: sends %j, checks %j (docs/contract.md#live-codes)",
+    async (outcomes, statuses) => {
+      for (const [index, status] of statuses.entries()) {
+        const { create, check, retry, clock, box } = setUp();
+        box.answer = async () => ({ outcome: outcomes[box.messages.length - 1] ?? "unknown" });
+        const { authentication_uuid } = await create();
+        for (let sent = 1; sent < outcomes.length; sent++) {
+          clock.advance(60_000);
+          await retry(authentication_uuid);
+        }
+        if (new Set(box.messages.map((message) => message.code)).size < 3) continue;
+        expect((await check(authentication_uuid, box.code(index))).status).toBe(status);
+      }
+    },
+  );
+
   it("with `acceptPreviousCode: false` the code before the newest accepted one is no longer valid", async () => {
     const { create, check, retry, clock, box } = setUp({ policy: { acceptPreviousCode: false } });
     const { authentication_uuid } = await create();

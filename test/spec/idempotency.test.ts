@@ -40,16 +40,19 @@ describe("`Idempotency-Key` on create (docs/contract.md#idempotency)", () => {
     expect([retry_after, await create({}, { idempotencyKey: "k" })]).toEqual([60, rest]);
   });
 
-  it("a key reused after the record's end is a new create: the caps count it again, and the carrier gets a new key", async () => {
+  it.each([
+    ["a cap of ten sends a day", 100, 10],
+    ["a ceiling of seven prices a day", 7, 7],
+  ])("a key reused after the record's end is a new create: %s counts it again, and the carrier gets a new key", async (_what, amount, sends) => {
     const sender = Object.assign(inbox(), { plan: () => ({ route: "r", price: 1 }) });
-    const set = setUp({ sender, policy: { lifetime: 60, tombstone: 60, limits: { spend: [{ amount: 100, per: "day" }] } } });
+    const set = setUp({ sender, policy: { lifetime: 60, tombstone: 60, limits: { spend: [{ amount, per: "day" }] } } });
     const statuses: string[] = [];
     for (let hour = 0; hour < 23; hour++) {
       statuses.push((await set.create({}, { idempotencyKey: "k" })).status);
       set.clock.advance(3_600_000);
     }
-    expect(statuses.filter((status) => status === "pending")).toHaveLength(10);
-    expect(new Set(sender.messages.map(({ idempotency_key }) => idempotency_key)).size, "each message has a key of its own for the carrier").toBe(10);
+    expect(statuses.filter((status) => status === "pending")).toHaveLength(sends);
+    expect(new Set(sender.messages.map(({ idempotency_key }) => idempotency_key)).size, "each message has a key of its own for the carrier").toBe(sends);
   });
 
   it("a repeat does not run the caller's spam rules again", async () => {
@@ -154,7 +157,7 @@ describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
     expect((await verifier.explain({ customer_uuid: customer, authentication_uuid }))?.wrong_codes).toBe(5);
   });
 
-  it("over HTTP the key is a header, also on create", async () => {
+  it("over HTTP the key is a header, on create and check", async () => {
     const { http, customer, box } = setUp();
     const body = { customer_uuid: customer, phone_number: numberOf(1) };
     const [one, two] = [
@@ -163,5 +166,7 @@ describe("`Idempotency-Key` on check (docs/contract.md#idempotency)", () => {
     ];
     expect(two.json).toEqual(one.json);
     expect(box.messages).toHaveLength(1);
+    const check = { customer_uuid: customer, authentication_uuid: one.json.authentication_uuid, check_code: box.code() };
+    for (let replay = 0; replay < 2; replay++) expect((await http("POST", "/v1/check", check, { "idempotency-key": "c" })).json.status).toBe("valid");
   });
 });

@@ -191,7 +191,8 @@ describe("the caller's own spam rules (docs/contract.md#own-rules)", () => {
     expect(await createMany(set, 2, () => ({ is_returning_user: true }))).toEqual(["spam_detected", "spam_detected"]);
   });
 
-  it("a rule in `shadow` records its decision and allows the message; one that is `off` does nothing", async () => {
+  it("a rule in `enforce` blocks the message; one in `shadow` records its decision and allows it; one that is `off` does nothing", async () => {
+    expect((await setUp({ spamRules: [{ ...flag, mode: "enforce" }] }).create()).status).toBe("spam_detected");
     const set = setUp({
       spamRules: [
         { ...flag, mode: "off" },
@@ -227,11 +228,12 @@ describe("the caller's own spam rules (docs/contract.md#own-rules)", () => {
     expect((await creating).status).toBe("pending");
   });
 
-  it("a rule receives the canonical number, its country and its line type", async () => {
+  it("a rule receives the canonical number, its country, its line type and the caller's `is_returning_user`", async () => {
     const seen: unknown[] = [];
     const set = setUp({ spamRules: [{ name: "look", judge: (attempt) => void seen.push(attempt) }] });
-    await set.create({ phone_number: "+4407400123456", ip: "198.51.100.7" });
-    expect(seen).toEqual([expect.objectContaining({ phone_number: "+447400123456", country_code: "GB", line_type: "Mobile", ip: "198.51.100.7" })]);
+    await set.create({ phone_number: "+4407400123456", ip: "198.51.100.7", is_returning_user: true });
+    const facts = { phone_number: "+447400123456", country_code: "GB", line_type: "Mobile", ip: "198.51.100.7", is_returning_user: true };
+    expect(seen).toEqual([expect.objectContaining(facts)]);
   });
 });
 

@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { defaultSpamPolicy } from "../../src/domain/spam-policy.js";
 import type { PolicyOverride, VerifierOptions } from "../../src/index.js";
 import type { Change } from "../../src/ports/store.js";
-import { setUp } from "../support/verifier.js";
+import { inbox, setUp } from "../support/verifier.js";
 
 const hour = 3_600_000;
 const day = 24 * hour;
@@ -98,6 +98,15 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     expect((await set.check(authentication_uuid, set.box.code(0))).status, "the first code lives").toBe("valid");
   });
 
+  it("a retry adds to its cells, a repeat under an Idempotency-Key does not (docs/contract.md#open)", async () => {
+    const set = setUpSpam(only("range"));
+    for (let repeat = 0; repeat < 3; repeat++) await set.create({ phone_number: french(1) }, { idempotencyKey: "k" });
+    const { authentication_uuid } = await set.create({ phone_number: french(2) });
+    set.clock.advance(30_000);
+    expect((await set.retry(authentication_uuid)).status).toBe("approved");
+    expect(await set.many(5, (index) => french(100 + index))).toEqual({ sent: 2, refused: 3 });
+  });
+
   it("a blocked message adds nothing, so a cell recovers as people verify and the window moves on", async () => {
     const set = setUpSpam(only("range"));
     await set.many(200, (index) => french(index));
@@ -188,9 +197,10 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     ).toEqual({ sent: 10, refused: 10 });
   });
 
-  it("strange network: blocks a /16 from which no one verified in the country, only while its alarm is on", async () => {
+  it("strange network: blocks a /16 or IPv6 /32 from which no one verified in the country, only while its alarm is on", async () => {
     const set = setUpSpam(only("strangeNetwork"));
     for (let user = 0; user < 5; user++) await set.verify(french(user), { ip: "198.51.100.7" });
+    await set.verify(french(5), { ip: "2001:db8:1::1" });
     set.clock.advance(3 * hour);
     expect(
       await set.many(
@@ -202,6 +212,8 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     ).toEqual({ sent: 21, refused: 19 });
     expect(await set.why(french(300), { ip: "203.99.0.1" })).toMatchObject([{ rule: "strangeNetwork", mode: "enforce" }]);
     expect(await set.send(french(301), { ip: "198.51.200.9" }), "a network from which people verified").toBe("pending");
+    expect(await set.send(french(304), { ip: "2001:db8:ffff::1" }), "the same /32").toBe("pending");
+    expect(await set.send(french(305), { ip: "2001:db9:1::1" }), "another /32").toBe("spam_detected");
     expect(await set.send(french(302)), "a missing ip skips that rule").toBe("pending");
     set.clock.advance(3 * hour);
     expect(await set.send(french(303), { ip: "203.99.0.1" }), "the alarm is over").toBe("pending");
@@ -244,11 +256,13 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     ).toEqual({ sent: 5, refused: 15 });
   });
 
-  it("caps come before our spam rules, and what these block counts in no cap", async () => {
+  it.each([
+    ["a cap", { perCustomer: [{ limit: 6, window: 86_400 }] }],
+    ["a spend ceiling", { spend: [{ amount: 6, per: "day" as const }] }],
+  ])("caps come before our spam rules, and what these block counts in none: %s", async (_what, limits) => {
     const spam = only("range");
-    const set = setUpSpam(spam, {
-      policy: { maxGuessOdds: 1, limits: { perNumber: [{ limit: 100, window: 86_400 }], perCustomer: [{ limit: 6, window: 86_400 }] }, spam },
-    });
+    const sender = Object.assign(inbox(), { plan: () => ({ route: "r", price: 1 }) });
+    const set = setUpSpam(spam, { sender, policy: { maxGuessOdds: 1, limits: { perNumber: [{ limit: 100, window: 86_400 }], ...limits }, spam } });
     expect(await set.many(30, (index) => french(index))).toEqual({ sent: 5, refused: 25 });
     expect(await set.send(french(1, 20))).toBe("pending");
     expect(await set.send(french(1, 30)), "six are sent").toBe("rate_limited");
@@ -264,16 +278,15 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     expect(await off.why(french(100))).toEqual([]);
   });
 
-  it("a customer's own thresholds apply to it", async () => {
-    const one = setUpSpam(only("range"));
-    const lenient = { customer_uuid: randomUUID(), keys: [`pp_${randomUUID()}`], policy: { spam: { range: { seeds: [50, 50, 50] as const } } } };
-    const two = setUpSpam(only("range"), { store: one.store, clock: one.clock, customers: [lenient] });
-    let sent = 0;
-    for (let index = 0; index < 60; index++) {
-      const { status } = await two.verifier.createAuthentication({ customer_uuid: lenient.customer_uuid, phone_number: french(index) });
-      if (status === "pending") sent++;
-    }
-    expect(sent).toBe(50);
+  it("a customer's own thresholds and modes apply to that customer alone (docs/contract.md#modes)", async () => {
+    const customer = (range: Spam["range"]) => ({ customer_uuid: randomUUID(), keys: [`pp_${randomUUID()}`], policy: { spam: { range } } });
+    const customers = [customer({ seeds: [50, 50, 50] }), customer({ mode: "shadow" }), customer({ mode: "off" }), customer(undefined)];
+    const { verifier } = setUpSpam(only("range"), { customers });
+    const sent = customers.map(() => 0);
+    for (let index = 0; index < 60; index++)
+      for (const [at, { customer_uuid }] of customers.entries())
+        if ((await verifier.createAuthentication({ customer_uuid, phone_number: french(index) })).status === "pending") sent[at]!++;
+    expect(sent).toEqual([50, 60, 60, 5]);
   });
 
   it("Idempotency-Key: a repeat of a create that a rule blocked returns the same result", async () => {
@@ -371,6 +384,23 @@ describe("the caller's own rules", () => {
     const other = setUpSpam(only(), { spamRules: [{ name: "model", cell: ({ device_model }) => device_model, seed: 3, perVerified: 1 }] });
     await other.verify(french(1), fields());
     expect(await other.many(8, (index) => french(100 + index), fields)).toEqual({ sent: 4, refused: 4 });
+  });
+
+  it("a cell in `shadow` records and allows, one that is `off` does nothing", async () => {
+    const cell = (name: string, mode: "shadow" | "off") => ({ name, mode, cell: () => "all", seed: 1 });
+    const set = setUpSpam(only(), { spamRules: [cell("shadow", "shadow"), cell("off", "off")] });
+    expect(await set.many(3, (index) => french(index))).toEqual({ sent: 3, refused: 0 });
+    expect(await set.why(french(50))).toEqual([{ rule: "shadow", mode: "shadow", value: 3, threshold: 1 }]);
+  });
+
+  it("a cell that is full makes a retry `rate_limited`, and nothing is sent", async () => {
+    const set = setUpSpam(only(), { spamRules: [{ name: "model", cell: ({ device_model }) => device_model, seed: 1 }] });
+    const { authentication_uuid } = await set.create({ phone_number: french(1), device_model: "emulator" });
+    set.clock.advance(30_000);
+    expect((await set.retry(authentication_uuid)).status).toBe("rate_limited");
+    expect(set.box.messages).toHaveLength(1);
+    const { decisions } = await set.verifier.explain({ customer_uuid: set.customer, authentication_uuid });
+    expect(decisions).toMatchObject([{ rule: "model", mode: "enforce", value: 1, threshold: 1 }]);
   });
 
   it("a cell that throws or returns an invalid value is logged and allows the message", async () => {

@@ -120,11 +120,12 @@ describe("start", () => {
     expect(await elsewhere.verifier.retry({ authentication_uuid })).toMatchObject({ status: "already_validated" });
   });
 
-  it("retry and check accept a verification's id; the slot's own id is unknown (docs/contract.md#slot)", async () => {
+  it("retry, check and explain accept a verification's id; the slot's own id is unknown (docs/contract.md#slot)", async () => {
     const set = byNumber();
     const { authentication_uuid } = await set.start();
     set.clock.advance(30_000);
     expect(await set.verifier.retry({ authentication_uuid })).toMatchObject({ status: "approved" });
+    expect(await set.verifier.explain({ authentication_uuid })).toMatchObject({ authentication_uuid, validated: false });
     const slot = `${authentication_uuid.slice(0, -8)}00000000`;
     expect(await errorCode(set.verifier.check({ authentication_uuid: slot, check_code: set.box.code() }))).toBe("invalid_auth_uuid");
     expect(await errorCode(set.verifier.explain({ authentication_uuid: slot }))).toBe("invalid_auth_uuid");
@@ -235,6 +236,23 @@ describe("start", () => {
     expect(await set.check(set.box.code(0), { scope: "payment" })).toMatchObject({ status: "invalid" });
     expect(await set.check(set.box.code(0))).toEqual({ status: "not_found" });
     expect(await set.check(set.box.code(0), { scope: "login" })).toMatchObject({ status: "valid" });
+  });
+
+  it("each customer has its own verification of a number (docs/contract.md#slot)", async () => {
+    const one = setUp();
+    const two = setUp({ store: one.store, clock: one.clock });
+    const calls = ({ verifier, customer: customer_uuid }: typeof one) => ({
+      start: () => verifier.verifications.start({ customer_uuid, phone_number: number }),
+      check: (check_code: string) => verifier.verifications.check({ customer_uuid, phone_number: number, check_code }),
+      cancel: () => verifier.verifications.cancel({ customer_uuid, phone_number: number }),
+      get: () => verifier.verifications.get({ customer_uuid, phone_number: number }),
+    });
+    const [mine, theirs] = [calls(one), calls(two)];
+    const { authentication_uuid } = await mine.start();
+    expect([await theirs.get(), await theirs.cancel(), await theirs.check(one.box.code())]).toEqual([undefined, undefined, { status: "not_found" }]);
+    expect(await theirs.start()).toMatchObject({ status: "pending", attempt: 1 });
+    expect(await theirs.cancel()).toMatchObject({ status: "canceled" });
+    expect(await mine.check(one.box.code())).toMatchObject({ status: "valid", authentication_uuid });
   });
 
   it("the caller's own rules run once for each start, with its attempt (docs/contract.md#start)", async () => {
@@ -479,8 +497,9 @@ describe("options of a start, and invalid input", () => {
     expect(await errorCode(set.start({ code_length: 3 }))).toBe("bad_request");
   });
 
-  it("invalid input is `bad_request` (docs/contract.md#start)", async () => {
-    const { verifications } = byNumber().verifier;
+  it("invalid input is `bad_request`, and sends nothing (docs/contract.md#start)", async () => {
+    const { box, verifier } = byNumber();
+    const { verifications } = verifier;
     const calls = [
       () => verifications.start({} as never),
       () => verifications.start({ phone_number: number, locale: 1 } as never),
@@ -503,6 +522,7 @@ describe("options of a start, and invalid input", () => {
       () => verifications.cancel({ authentication_uuid: "no uuid" }),
     ];
     for (const call of calls) expect(await errorCode(call())).toBe("bad_request");
+    expect(box.messages).toEqual([]);
   });
 
   it("customerOf returns the customer of an API key, else `forbidden` (docs/contract.md#api-keys)", async () => {
