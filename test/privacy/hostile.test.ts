@@ -176,6 +176,7 @@ describe("an erasure on a store that fails", () => {
       store.fate = () => "done";
       await service.verifier.erase(service.of);
       expect(leftOf(dumpOfPlain(plain), [id, other.authentication_uuid]), `step ${step}`).toEqual([]);
+      expect(traces(dumpOfPlain(plain), ["message-"]), "the carrier's ids").toEqual([]);
       expect(step).toBeLessThan(40);
     }
   });
@@ -244,6 +245,28 @@ describe("large, unusual and invalid input", () => {
     expect(await service.verifier.history({ ...service.of, limit: 1_000 })).toHaveLength(58);
     expect(await service.verifier.erase(service.of)).toMatchObject({ erased: 58 });
     expect(leftOf(dumpOfPlain(store), ids)).toEqual([]);
+  });
+
+  it.each([
+    ["410", 6],
+    ["500", 9],
+  ])("records that outlive the caps because of a callback that was answered %s are found after %i days, and erased with it", async (status, days) => {
+    const clock = fixedClock(start);
+    const store = memoryStore({ name: randomUUID(), now: () => clock.now() });
+    const post = async () => ({ status: Number(status) });
+    const service = serviceOn(store, { clock, callbacks: { worker: false, allowOrigins: ["http://127.0.0.1:1"], sender: { post } } });
+    const { authentication_uuid } = await service.create({ phone_number: number, callback_url: "http://127.0.0.1:1/hook" });
+    for (let hour = 0; hour < days * 24; hour++) {
+      await service.verifier.flush();
+      clock.advance(3_600_000);
+    }
+    // The store deletes what has ended when it is written to.
+    for (let i = 0; i < 50; i++) await store.put(`other ${i}`, "", { now: clock.now(), keepUntil: clock.now() + 1 });
+    expect(await service.verifier.deadLetters()).toHaveLength(1);
+    expect(await service.verifier.history(service.of)).toMatchObject([{ authentication_uuid }]);
+    expect(await service.verifier.erase(service.of)).toMatchObject({ erased: 1 });
+    expect(await service.verifier.deadLetters()).toEqual([]);
+    expect(leftOf(dumpOfMemory(store), [authentication_uuid])).toEqual([]);
   });
 
   it("retention is set per customer by `tombstone`", async () => {
