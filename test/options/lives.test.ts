@@ -302,7 +302,7 @@ describe("a customer source", () => {
   const key = keyOf(customer);
   const found = { customer_uuid: customer };
 
-  async function answers(customers: Customers): Promise<{ http: number; code: string; direct: string; took: number }> {
+  async function answers(customers: Customers): Promise<{ http: number; code: string; direct: string; took: number; logged: readonly string[] }> {
     const one = service({ customer, customers });
     const before = one.clock.now();
     const answer = await drive(
@@ -316,7 +316,8 @@ describe("a customer source", () => {
     );
     const took = one.clock.now() - before;
     const body = JSON.parse(answer.body) as { code?: string; status?: string };
-    return { http: answer.status, code: body.code ?? body.status ?? "", direct: await drive(one.clock, ending(one.create(2))), took };
+    const direct = await drive(one.clock, ending(one.create(2)));
+    return { http: answer.status, code: body.code ?? body.status ?? "", direct, took, logged: one.log.map(({ message }) => message) };
   }
   const always = (answer: () => unknown): Customers => ({ findByKeyDigest: answer as never, find: answer as never });
   const thenable = (then: (resolve: (value: unknown) => void, reject: (reason: unknown) => void) => void) => ({ then });
@@ -439,8 +440,9 @@ describe("a customer source", () => {
           },
         }),
     ],
-  ])("whose result is %s gives 503", async (_, answer) => {
-    expect(await answers(always(answer))).toMatchObject({ http: 503, code: "unavailable", direct: "unavailable" });
+  ])("whose result is %s gives 503, and the log has it", async (_, answer) => {
+    const logged = ["the customer source failed"];
+    expect(await answers(always(answer))).toMatchObject({ http: 503, code: "unavailable", direct: "unavailable", logged });
   });
 
   it.each<[string, () => unknown]>([
