@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { twilioSender } from "../../adapters/sms/twilio.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { router } from "../../src/routing/router.js";
-import { secret, setUp } from "../support/verifier.js";
+import { numberOf, secret, setUp } from "../support/verifier.js";
 
 /** A Twilio sender that records its requests; `answer` gives the response to each conversion. */
 function twilio(answer: () => Promise<Response> = async () => Response.json({}, { status: 201 })) {
@@ -59,15 +59,21 @@ describe("conversions are reported to the carrier off the request path, with the
     expect([one.told, two.told]).toEqual([[], ["SM1"]]);
   });
 
-  it("a carrier that hangs, throws or fails does not delay a check, and the log does not contain the code", async () => {
-    for (const answer of [() => new Promise<Response>(() => {}), () => Promise.reject(new Error("down")), async () => new Response("", { status: 500 })]) {
+  it("a carrier that hangs, throws or fails does not delay a check; the log has the failure, without code and number", async () => {
+    for (const [answer, reason] of [
+      [() => new Promise<Response>(() => {}), undefined],
+      [() => Promise.reject(new Error("down")), "twilio was not notified of a conversion"],
+      [async () => new Response("", { status: 500 }), "twilio responded with HTTP 500 to a conversion"],
+    ] as const) {
       const { sender, told, code } = twilio(answer);
       const { create, check, log } = setUp({ sender });
       const { authentication_uuid } = await create();
       expect((await check(authentication_uuid, code())).status).toBe("valid");
       await turns();
       expect(told).toEqual(["SM1"]);
-      expect(JSON.stringify(log.lines)).not.toContain(code());
+      const errors = log.lines.filter(({ level }) => level === "error").map(({ fields }) => String(fields.err));
+      expect(errors).toEqual(reason === undefined ? [] : [expect.stringContaining(reason)]);
+      for (const hidden of [code(), numberOf(1).slice(1)]) expect(JSON.stringify([log.lines, errors])).not.toContain(hidden);
     }
   });
 
