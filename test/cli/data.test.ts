@@ -39,9 +39,12 @@ describe("phoneproof dev --data", () => {
     expect(await second.stop()).toBe(0);
   });
 
-  test("an API key from the environment is used with --data, and --data memory leaves no file", async () => {
+  test("an API key from the environment is used instead of that in the --data file, and --data memory leaves no file", async () => {
     const api_key = `pp_${"k".repeat(40)}`;
     const env = { PHONEPROOF_DEV_API_KEY: api_key };
+    const made = await startDemo(command.path, ["--port", "0", "--data", file]);
+    expect(made.api_key).not.toBe(api_key);
+    expect(await made.stop()).toBe(0);
     const first = await startDemo(command.path, ["--port", "0", "--data", file], env);
     expect(first.api_key).toBe(api_key);
     expect(await first.stop()).toBe(0);
