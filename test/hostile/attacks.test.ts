@@ -157,15 +157,16 @@ describe("guesses", () => {
       }
       return judged;
     };
-    const of = { customer_uuid: mine, phone_number: number };
-    expect(await guesses(test)).toBe(50);
-    expect(await guesses(number)).toBe(50);
-    const unlocked = await Promise.all(Array.from({ length: 10 }, () => verifier.unlock(of)));
-    expect(unlocked.filter((one) => one.unlocked)).toHaveLength(1);
-    expect(await guesses(number)).toBe(50);
-    await verifier.erase(of);
-    expect((await verifier.unlock(of)).unlocked).toBe(false);
-    expect(await guesses(number)).toBe(0);
+    for (const phone_number of [test, number]) {
+      const of = { customer_uuid: mine, phone_number };
+      expect(await guesses(phone_number)).toBe(50);
+      const unlocked = await Promise.all(Array.from({ length: 10 }, () => verifier.unlock(of)));
+      expect(unlocked.filter((one) => one.unlocked)).toHaveLength(1);
+      expect(await guesses(phone_number)).toBe(50);
+      await verifier.erase(of);
+      expect((await verifier.unlock(of)).unlocked).toBe(false);
+      expect(await guesses(phone_number)).toBe(0);
+    }
   });
 });
 
@@ -773,7 +774,7 @@ describe("callbacks", () => {
     expect(sender.messages).toEqual([]);
   });
 
-  it("a receiver that redirects, floods or responds with nonsense is a failure, and later callbacks still go out (docs/contract.md#callback-answers)", async () => {
+  it("a receiver that redirects, floods or responds with nonsense is a failure, and the same flush delivers another customer's callback (docs/contract.md#callback-answers)", async () => {
     const flood = (socket: Socket, ...parts: readonly (string | Buffer)[]) => {
       const go = () => {
         while (!socket.destroyed && parts.every((part) => socket.write(part)));
@@ -793,6 +794,7 @@ describe("callbacks", () => {
       odd: (socket) => socket.end(`HTTP/1.1 999 x\r\n${empty}`),
       wait: (socket) => socket.end(`HTTP/1.1 503 x\r\nretry-after: ${"9".repeat(400)}\r\n${empty}`),
       junk: (socket) => socket.end("<html>"),
+      fine: (socket) => socket.end(`HTTP/1.1 200 OK\r\n${empty}`),
     };
     const server = createTcpServer((socket) => {
       socket.on("error", () => {});
@@ -805,13 +807,16 @@ describe("callbacks", () => {
     await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
     const origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     onTestFinished(() => void server.close());
-    const { verifier, clock } = await attacked({ callbacks: { sender: undefined, allowOrigins: [origin] } });
+    const { verifier } = await attacked({ callbacks: { sender: undefined, allowOrigins: [origin] } });
+    const create = (customer_uuid: string, index: number, path: string) =>
+      verifier.createAuthentication({ customer_uuid, phone_number: numberAt(index), callback_url: `${origin}/${path}` });
     for (const [index, path] of Object.keys(answers).entries()) {
-      await verifier.createAuthentication({ customer_uuid: mine, phone_number: numberAt(index), callback_url: `${origin}/${path}` });
-      expect(await verifier.flush(), path).toEqual({ delivered: 0, failed: 1, dead: 0 });
+      if (path === "fine") continue;
+      await create(mine, index, path);
+      await create(theirs, index, "fine");
+      expect(await verifier.flush(), path).toEqual({ delivered: 1, failed: 1, dead: 0 });
     }
     expect(reached).toBe(0);
-    expect(clock.now()).toBeGreaterThan(0);
   });
 });
 

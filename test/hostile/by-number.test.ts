@@ -577,7 +577,7 @@ describe("guesses and messages of an attacker (docs/contract.md#guesses-claimed)
   it("starts, cancels, scopes and code lengths allow ten messages and up to fifty wrong codes a day", async () => {
     const set = three(new PlainStore());
     const [one] = set;
-    const open = { sent: 0, wrong: 0, valid: 0 };
+    const open = { sent: 0, wrong: 0 };
     for (let hourOf = 0; hourOf < 22; hourOf++) {
       for (let i = 0; i < 12; i++) {
         const at = set[i % 3] as Process;
@@ -586,6 +586,7 @@ describe("guesses and messages of an attacker (docs/contract.md#guesses-claimed)
         if (status === "pending") open.sent++;
         const answers = await Promise.all(times(7, (j) => ending((set[j % 3] as Process).check(String(100_000 + j), { scope }) as never)));
         open.wrong += tallied(answers)["invalid"] ?? 0;
+        expect((await at.check(one.sender.messages.at(-1)?.code as string, { scope })).status).not.toBe("valid");
         if (i % 2) await at.cancel(scope);
       }
       one.clock.advance(hour);

@@ -131,10 +131,17 @@ describe.each(Object.entries(kinds))("%s", (_name, { make, sound }) => {
 describe("a lookup that costs nothing", () => {
   const { make, sound } = kinds.twilio as Kind;
 
-  it("gives back the count of a lookup that got a status outside 200 to 299 (docs/lookup.md#price)", async () => {
+  it("gives back the count of a lookup that got a status outside 200 to 299, or no connection (docs/lookup.md#price)", async () => {
     const server = await serve((_asked, response) => void response.writeHead(503).end());
-    const { verifier } = watched({ lookup: make(server.origin), policy: { spam: noSpamRules, limits: { lookups: [{ limit: 2, window: 3600 }] } } });
-    for (let index = 0; index < 6; index++) await verifier.lookup({ phone_number: numberAt(index) });
+    const closed = await vendor(() => {});
+    closed.close();
+    const of = { store: memoryStore({ name: randomUUID() }), policy: { spam: noSpamRules, limits: { lookups: [{ limit: 2, window: 3600 }] } } };
+    const { verifier } = watched({ ...of, lookup: make(server.origin) });
+    const unconnected = watched({ ...of, lookup: make(closed.origin) }).verifier;
+    for (let index = 0; index < 6; index++) {
+      await verifier.lookup({ phone_number: numberAt(index) });
+      await unconnected.lookup({ phone_number: numberAt(10 + index) });
+    }
     expect(server.asked.length, "no lookup that costs nothing uses the limit up").toBe(6);
     server.answer = (asked, response) => json(response, sound(asked));
     expect(await verifier.lookup({ phone_number: number })).toMatchObject(ofOrange);

@@ -237,7 +237,7 @@ describe("a rejected create writes nothing before its response (docs/contract.md
     }
   });
 
-  it("a keyed rejection is repeated unchanged even once there is room; another body under the key is bad_request (docs/contract.md#keyed-id)", async () => {
+  it("a keyed rejection is repeated until its end, even once there is room; another body under the key is bad_request (docs/contract.md#keyed-id)", async () => {
     const one = service({ policy: { ...roomy, spam: only("range") } });
     const opened: string[] = [];
     for (let i = 0; i < 5; i++) opened.push((await one.create(french(i))).authentication_uuid);
@@ -248,6 +248,10 @@ describe("a rejected create writes nothing before its response (docs/contract.md
     expect(await ending(one.create(french(78)))).toBe("pending");
     expect(await one.create(french(77), {}, { idempotencyKey: "k" })).toEqual(refused);
     expect(await ending(one.create(french(76), {}, { idempotencyKey: "k" })), "another body").toBe("bad_request");
+    one.clock.advance(599_999);
+    expect(await one.create(french(77), {}, { idempotencyKey: "k" })).toEqual(refused);
+    one.clock.advance(1);
+    expect(await ending(one.create(french(77), {}, { idempotencyKey: "k" }))).toBe("pending");
   });
 });
 
@@ -1037,7 +1041,7 @@ describe("trust, credit and numbers (docs/contract.md#balance)", () => {
     expect(decisions).toMatchObject([{ rule: "range 4", mode: "enforce", value: 11, threshold: 11 }]);
   });
 
-  it("after the `retry_after` of a cap, there is room (docs/contract.md#facts)", async () => {
+  it("after the `retry_after` of a cap there is room, and not a second earlier (docs/contract.md#facts)", async () => {
     const one = service({
       store: new PlainStore(),
       policy: { ...roomy, limits: { ...roomy.limits, perCustomer: [{ limit: 200, window: 3_600 }] }, spam: noSpamRules },
@@ -1049,8 +1053,10 @@ describe("trust, credit and numbers (docs/contract.md#balance)", () => {
     const refused = (await one.create(900)) as { status: string; retry_after?: number };
     expect(refused.status).toBe("rate_limited");
     expect(refused.retry_after).toBeGreaterThan(0);
-    one.clock.advance((refused.retry_after as number) * 1_000);
-    expect(await ending(one.create(901))).toBe("pending");
+    one.clock.advance((refused.retry_after as number) * 1_000 - 1_000);
+    expect(await ending(one.create(901))).toBe("rate_limited");
+    one.clock.advance(1_000);
+    expect(await ending(one.create(902))).toBe("pending");
   });
 });
 

@@ -283,7 +283,7 @@ describe("a check with an Idempotency-Key", () => {
     }
   });
 
-  it("repeated after five wrong codes under other keys still returns its first result", async () => {
+  it("repeated once five wrong codes under five keys have used up the checks still returns its first result", async () => {
     const group = several(2, new PlainStore());
     const { authentication_uuid: id } = await group.at(0).create(1);
     const wrong = group.at(0).wrong(id);

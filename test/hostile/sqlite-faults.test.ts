@@ -1,5 +1,5 @@
 import { execFileSync } from "node:child_process";
-import { mkdirSync, rmdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
+import { mkdirSync, readFileSync, rmdirSync, rmSync, truncateSync, writeFileSync } from "node:fs";
 import { describe, expect, it } from "vitest";
 import { isInstalled } from "../support/programs.js";
 import { usesUpCap } from "./cap.js";
@@ -243,12 +243,14 @@ describe("a file that cannot be written or read", () => {
       "with SQLite's header and nothing that follows from it",
       (file) => writeFileSync(file, Buffer.concat([Buffer.from("SQLite format 3\0"), Buffer.alloc(9_000, 255)])),
     ],
-  ])("a file %s: 503, nothing is sent, and the log calls it corrupt or not a database (docs/stores.md)", async (_, write) => {
+  ])("a file %s: 503, nothing is sent, and the log calls it corrupt or not a database, and its bytes stay (docs/stores.md)", async (_, write) => {
     const { file } = place();
     write(file);
+    const bytes = readFileSync(file);
     const one = serving(opened({ file }));
     expect(tallied(await Promise.all(many(5, (n) => ending(one.create(n)))))).toEqual({ unavailable: 5 });
     expect(one.sender.messages).toEqual([]);
+    expect(readFileSync(file).equals(bytes)).toBe(true);
     expect(String(one.log[0]?.fields["err"])).toMatch(/corrupt, or is not an SQLite database/);
     rmSync(file);
     await eventually("it serves on a new file", async () => (await ending(one.create(100))) === "pending");

@@ -140,7 +140,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     expect([await ending(one.create(2)), await ending(two.create(3))]).toEqual(["pending", "rate_limited"]);
   });
 
-  it("of the concurrent checks of two processes, up to five wrong codes are evaluated, and one right code is `valid`", async () => {
+  it("of the concurrent checks of two processes, exactly five wrong codes are evaluated, and one right code is `valid`", async () => {
     const clock = fixedClock(Date.now());
     const one = service({ store: opened.store, clock, storeTimeout: 20 });
     const two = service({ store: opened.peer, clock, storeTimeout: 20, customer: one.customer });
@@ -148,7 +148,7 @@ describe.each(Object.keys(opens))("on %s", (name) => {
     const { authentication_uuid: right } = await one.create(2);
     const code = one.sender.codeOf(right);
     const judged = tallied(await Promise.all(Array.from({ length: 200 }, (_, n) => ending((n % 2 ? one : two).check(wrong, one.wrong(wrong))))));
-    expect(judged["invalid"]).toBeLessThanOrEqual(5);
+    expect(judged["invalid"]).toBe(5);
     expect((judged["invalid"] ?? 0) + (judged["rate_limited"] ?? 0) + (judged["unavailable"] ?? 0)).toBe(200);
     expect(await ending(one.check(wrong, one.sender.codeOf(wrong)))).toBe("rate_limited");
     const valid = tallied(await Promise.all(Array.from({ length: 100 }, (_, n) => ending((n % 2 ? one : two).check(right, code)))));
