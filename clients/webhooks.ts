@@ -62,7 +62,7 @@ export function verifyWebhook({ secret, headers, body, now = Date.now() }: Verif
   const matches = made.flatMap((mine) => given.map((theirs) => theirs.length === mine.length && timingSafeEqual(theirs, mine)));
   if (!matches.includes(true)) throw new WebhookError("no signature in webhook-signature is valid; is the secret right, and is body the raw body?");
   const event = parsed(bytes);
-  if (typeof event?.type !== "string") throw new WebhookError("the body is signed, but is no event: an object with a type");
+  if (typeof event?.type !== "string") throw new WebhookError("the signed body is not an event: an object with a `type`");
   return event;
 }
 

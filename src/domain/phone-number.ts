@@ -53,7 +53,7 @@ export function canonicalPrefix(prefix: string): string | undefined {
 }
 
 /**
- * Whether a parsed number may be in a range newer than the metadata: "With one that remains … it is no number"
+ * Whether a parsed number may be in a range newer than the metadata: "A number with a second one … is invalid"
  * (docs/contract.md#canonical-form).
  */
 export function isPossible(parsed: ParsedNumber): boolean {
@@ -65,7 +65,7 @@ export function phoneNumberOf(input: string, rules: NumberRules): PhoneNumber | 
   if (!e164.test(input)) return undefined;
   const parsed = parsePhoneNumberFromString(input);
   const read = parsed?.number ?? input;
-  // Parsing drops one trunk prefix. Where that leaves a second one, it is no number.
+  // Parsing drops one trunk prefix. With a second one, the number is invalid.
   const number = read === input ? read : canonicalNumber(read);
   const test = rules.testNumbers.has(number);
   if (number !== read && !test) return undefined;

@@ -62,7 +62,7 @@ describe("verifyWebhook reads what the package `standardwebhooks` signs", () => 
       expect(verify({ body: text, headers: signed({ text }) })).toEqual(JSON.parse(text));
     expect(({} as { admin?: boolean }).admin).toBeUndefined();
     for (const text of ["{}", "[]", '"x"', "null", "1", '{"type":1}', '[{"type":"delivery_status"}]'])
-      expect(refusal({ body: text, headers: signed({ text }) })).toBe("the body is signed, but is no event: an object with a type");
+      expect(refusal({ body: text, headers: signed({ text }) })).toBe("the signed body is not an event: an object with a `type`");
     for (const text of ["", " ", "{", "NaN", "undefined", "<xml/>"]) expect(refusal({ body: text, headers: signed({ text }) })).toBe("the body is not JSON");
     const rubbish = Buffer.from([0xff, 0xfe, 0x00]);
     expect(refusal({ body: rubbish, headers: signed({ text: rubbish }) })).toBe("the body is not JSON");

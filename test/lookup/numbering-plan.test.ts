@@ -111,7 +111,7 @@ it.each(["possible", "valid"] as const)(
 );
 
 it.each(["possible", "valid"] as const)(
-  '"%s": with two or more trunk prefixes it is no number, in any country (docs/contract.md#canonical-form)',
+  '"%s": a number with two or more trunk prefixes is invalid, in every country (docs/contract.md#canonical-form)',
   (validation) => {
     const accepted: string[] = [];
     const countries = new Set<string>();
