@@ -28,7 +28,7 @@ export function forgetSecrets(): void {
  */
 export function leakIn(text: string): string | undefined {
   if (/(?<![\w+])\+[1-9]\d{7,14}(?!\d)/.test(text)) return "a whole number";
-  for (const [digits] of text.matchAll(/(?<![\w.:-])\d{6,15}(?![\w-])/g)) {
+  for (const [digits] of text.matchAll(/(?<![\w.:-])\d{6,15}(?![\w*-])/g)) {
     if (codes.has(digits)) return "a code";
     if (numbers.has(digits)) return "a whole number";
   }
