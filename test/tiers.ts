@@ -2,8 +2,7 @@ import { existsSync, readdirSync, readFileSync } from "node:fs";
 import { dirname, join, relative, resolve } from "node:path";
 
 /** Tests that run together: `npm test` runs `unit`, `npm run test:contract` and so on the others, `test:all` all. */
-export const tiers = ["unit", "contract", "package", "hostile"] as const;
-export type Tier = (typeof tiers)[number];
+export type Tier = "unit" | "contract" | "package" | "hostile";
 
 const root = import.meta.dirname;
 
@@ -88,8 +87,7 @@ export function testsOf(tier: Tier): string[] {
     .map((file) => join("test", file));
 }
 
-/** `file`: relative to this folder. */
-export function tierOf(file: string): Tier {
+function tierOf(file: string): Tier {
   if (hostile.test(file)) return "hostile";
   if (staysInside(resolve(root, file)) && !onDisk.test(file)) return "unit";
   return packaged.test(file) ? "package" : "contract";
