@@ -146,6 +146,8 @@ async function roundTrips(place: Place): Promise<Row[]> {
   const { fields: another } = next();
   await start(own, another);
   await count("right code by number, another process", 2, "valid", () => checkNumber(other, another.phone_number, own.codes.get(another.phone_number) ?? ""));
+  // As above: a background read that took too long is repeated by the next create.
+  await create(other, { ...next().fields, phone_number: `${another.phone_number.slice(0, -4)}0000` });
   await count("start by number after one that has ended, the same process", 1, "pending", () => start(other, another));
   await Promise.all([own, other, paid].map(({ verifier }) => verifier.close()));
   return rows;
