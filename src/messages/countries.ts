@@ -53,9 +53,12 @@ interface Country {
   asking: Promise<void> | undefined;
 }
 
+/** A verified authentication. */
 interface Verified {
+  /** The number of its messages. */
   readonly messages: number;
-  readonly earns?: boolean | undefined;
+  /** Its number had not verified within a day. */
+  readonly earns: boolean;
   readonly network: string | undefined;
 }
 
@@ -211,8 +214,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     sent: (account: Account, country: string) => void count(account, country, { open: 1 }),
     refused: (account: Account, country: string) => void count(account, country, { refused: 1 }),
 
-    /** `messages`: those of the authentication. `earns`: its number counts as verified. `network`: its origin. */
-    verified(account: Account, country: string, { messages, earns = true, network }: Verified) {
+    verified(account: Account, country: string, { messages, earns, network }: Verified) {
       const one = count(account, country, { open: -messages, verified: earns ? 1 : 0 });
       if (one === undefined) return;
       if (network !== undefined) {

@@ -218,7 +218,7 @@ function earned({ clock, keyring, settings }: Context, { customer, policy }: Acc
   return [...credits.filter((claim) => sentAt.length > 0 || "member" in claim), ...(earns ? growthClaims(customer, policy, moment) : [])];
 }
 
-function report(context: Context, account: Account, auth: Authentication, { proved, earns }: Confirmed): void {
+function report(context: Context, account: Account, auth: Authentication, { proved, earns = false }: Confirmed): void {
   const { countries, monitor, past, settings, statistics } = context;
   const { country, customer, number, origin } = auth;
   const isTest = isTestNumber(settings, number);

@@ -40,7 +40,8 @@ const parallel = 32;
  * repeated call completes an interrupted erasure: names are deleted after what they name. Retries and checks in
  * progress return `invalid_auth_uuid`; receipts and callbacks end. Counts of caps and wrong codes, and that the number
  * has earned within the day, stay until `counts_until`, under keyed hashes and erased ids: erasing them would bypass
- * the guess budget (docs/contract.md#guess-budget) and earn twice (docs/contract.md#balance). Money and statistics hold no number, and stay.
+ * the guess budget (docs/contract.md#guess-budget) and earn twice (docs/contract.md#balance). Money and statistics hold
+ * no number, and stay.
  */
 export async function eraseNumber(parts: Context, account: Account, { phone_number }: z.output<typeof NumberRequest>): Promise<Erasure> {
   const { clock, settings } = parts;
