@@ -53,6 +53,8 @@ export function layOut(pages: readonly Page[], name: string): Project {
   symlinkSync(root, join(folder, "node_modules/phoneproof"), "dir");
   writeFileSync(join(folder, "package.json"), '{ "type": "module" }');
   writeFileSync(join(folder, "tsconfig.json"), JSON.stringify({ compilerOptions: { ...compilerOptions, rootDir: "src", outDir: "out" }, include: ["src"] }));
+  mkdirSync(join(folder, "src"));
+  writeFileSync(join(folder, "src/styles.d.ts"), 'declare module "*.css";'); // Next.js does this for its apps.
   for (const page of pages) {
     const own = page.blocks.filter(isProgram);
     const taken = imported(own.map(({ text }) => text));
@@ -66,7 +68,7 @@ export function layOut(pages: readonly Page[], name: string): Project {
   return {
     fileOf: (page, file) => join(folder, "out", folderOf(page), file.replace(/\.(\w?)tsx?$|\.(\w?)jsx$/, ".$1$2js")),
     async compile(unchecked) {
-      const args = [join(root, "node_modules/typescript/bin/tsc"), "-p", folder, "--noCheck", String(unchecked !== undefined)];
+      const args = [join(root, "node_modules/typescript-7/bin/tsc"), "-p", folder, "--noCheck", String(unchecked !== undefined)];
       const tsc = promisify(execFile)(process.execPath, args, { cwd: folder });
       return (await tsc.catch((error: { stdout: string }) => error)).stdout;
     },

@@ -13,8 +13,12 @@ const folder = join(root, "test/package/declarations");
 const mentionable = /^(zod$|node:)/;
 
 describe("the emitted declarations", () => {
-  test.each(["node16", "bundler"])("compile under moduleResolution %s with skipLibCheck off", async (resolution) => {
-    const tsc = join(root, "node_modules/typescript/bin/tsc");
+  test.each([
+    ["typescript", "node16"],
+    ["typescript-7", "node16"],
+    ["typescript-7", "bundler"],
+  ])("compile with %s under moduleResolution %s, with skipLibCheck off", async (compiler, resolution) => {
+    const tsc = join(root, "node_modules", compiler, "bin/tsc");
     const { stdout } = await promisify(execFile)(process.execPath, [tsc, "-p", join(folder, `tsconfig.${resolution}.json`)]).catch(
       (error) => error as { stdout: string },
     );
