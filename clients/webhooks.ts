@@ -1,8 +1,8 @@
 import { createHmac, timingSafeEqual } from "node:crypto";
 import { types } from "node:util";
-import type { DeliveryStatusEvent } from "../src/contract/callback.js";
+import type { DeliveryStatusData, DeliveryStatusEvent } from "../src/contract/callback.js";
 
-export type { DeliveryStatusEvent };
+export type { DeliveryStatusData, DeliveryStatusEvent };
 
 /** Maximum deviation of a webhook's timestamp, in seconds (Standard Webhooks). */
 const tolerance = 5 * 60;

@@ -11,7 +11,7 @@ export type {
 } from "./access/customers/customers.js";
 export type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
 export type { AuthenticationResponse, AuthenticationStatus, DeviceType } from "./contract/authentication.js";
-export type { DeliveryStatus, DeliveryStatusEvent } from "./contract/callback.js";
+export type { DeliveryStatus, DeliveryStatusData, DeliveryStatusEvent } from "./contract/callback.js";
 export type { CheckResponse, CheckStatus } from "./contract/check.js";
 export type { Conversion } from "./contract/conversion.js";
 export type { ConfirmResult, DeliverResult, DestinationReason } from "./contract/delivery.js";
@@ -46,14 +46,14 @@ export type {
 } from "./contract/verification.js";
 export { createVerifier, type Verifier } from "./create-verifier.js";
 export type { CountryCode } from "./domain/countries.js";
-export type { RuleMode } from "./domain/decision.js";
+export type { Decision, RuleMode } from "./domain/decision.js";
 export type { List, ListQuestion, ListSource } from "./domain/lists.js";
 export type { MessageText, Recipient, RegisteredText } from "./domain/message.js";
 export type { Cap, GrowingCap, Limits, Policy, PolicyOverride, SpamOverride, SpendCeiling } from "./domain/policy.js";
 export type { Left } from "./domain/retry.js";
 export type { IpInfo } from "./domain/signals.js";
 export type { CellRule, JudgingRule, SpamCandidate, SpamRule, SpamVerdict } from "./domain/spam.js";
-export type { SpamPolicy } from "./domain/spam-policy.js";
+export type { CreditRule, SpamPolicy, SpamRuleSettings } from "./domain/spam-policy.js";
 export { type ParsedPhoneNumber, type ParsePhoneNumberOptions, type PhoneNumberError, parsePhoneNumber } from "./domain/typed-number.js";
 export { VerifierError, type VerifierErrorCode } from "./errors.js";
 export type { HttpBody, HttpHandler, HttpRequest, HttpResponse } from "./http/message.js";
@@ -66,7 +66,7 @@ export type { CallOptions } from "./operations/operations.js";
 export type { Ping, PingOptions } from "./operations/ping.js";
 export type { RefusedRequests } from "./operations/refusals.js";
 export type { Unlocking } from "./operations/unlock.js";
-export type { CustomerConfig, TestNumber, VerifierOptions } from "./options/types.js";
+export type { CallbackOptions, CustomerConfig, ListOptions, MessageOptions, ReceiptOptions, TestNumber, VerifierOptions } from "./options/types.js";
 export type { CallbackRequest, CallbackResponse, CallbackSender } from "./ports/callback-sender.js";
 export type { Challenge } from "./ports/challenge.js";
 export type { Clock } from "./ports/clock.js";
@@ -95,6 +95,7 @@ export type {
   CodeMessage,
   CredentialCheck,
   Destination,
+  Fallback,
   Feedback,
   Network,
   Plan,

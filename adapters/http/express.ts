@@ -4,6 +4,8 @@ import { type Mountable, mounted } from "./mounted.js";
 import { bodyIsGone, bodyReader, isUnpackError, type NodeRequest, type NodeResponse, toHttpRequest, writeResponse } from "./node-message.js";
 import { isUnder, pathOf } from "./paths.js";
 
+export type { Mountable };
+
 /** The part of an Express 4 or 5 request that is used. */
 export interface ExpressRequest extends NodeRequest {
   /** The mount path that Express removed from `url`. */

@@ -3,6 +3,8 @@ import { type Mountable, mounted } from "./mounted.js";
 import { bodyReader, letRestPast, type NodeRequest, type NodeResponse, toHttpRequest } from "./node-message.js";
 import { doubledRoot, isUnder, pathOf } from "./paths.js";
 
+export type { Mountable };
+
 /** The part of a Fastify request that is used. */
 export interface FastifyRequestLike {
   readonly raw: NodeRequest;

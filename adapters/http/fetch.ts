@@ -3,6 +3,8 @@ import { type Mountable, mounted } from "./mounted.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 import { answerRequest } from "./web-message.js";
 
+export type { Mountable };
+
 export interface FetchOptions {
   /** The part of the URL path before `/v1`, for example `"/api"`. Default: `""`. */
   readonly basePath?: string | undefined;

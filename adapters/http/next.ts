@@ -3,6 +3,8 @@ import { type Mountable, mounted } from "./mounted.js";
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 import { answerRequest } from "./web-message.js";
 
+export type { Mountable };
+
 export interface NextOptions {
   /**
    * The part of the URL path before `/v1`: `"/api"` for `app/api/v1/[...route]/route.ts`. Default: the file's location,

@@ -4,6 +4,7 @@ import { bodyReader, type NodeRequest, type NodeResponse, toHttpRequest, writeRe
 import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
 
 export type { NodeRequest, NodeResponse } from "./node-message.js";
+export type { Mountable };
 
 export interface NodeOptions {
   /** The part of the path before `/v1`, for example `"/api"`. Default: `""`. */

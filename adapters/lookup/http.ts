@@ -7,7 +7,7 @@ import { digits } from "../kit/spelling.js";
 import { fill, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./provider.js";
 
-export type { AnswerTest };
+export type { AnswerTest, JsonTemplate };
 
 /** Where a fact is in a response: a path in its JSON (`"results.0.ported"`), or a function. */
 export type AnswerField = string | ((answer: CarrierResponse) => unknown);

@@ -12,6 +12,7 @@ import type { Variables } from "./kit/variables.js";
 import { type AwsCredentials, signV4 } from "./sigv4.js";
 
 export { awsReceipts } from "./aws-receipts.js";
+export type { AwsCredentials };
 
 /** Input of `SendTextMessage`. */
 export interface AwsTextMessage {

@@ -11,7 +11,7 @@ import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
 import { idToken, rejectedWith } from "./kit/outcomes.js";
 import { bodyText, type CarrierReport, isoTime, malformed, openUrlSecret, readReports } from "./kit/report.js";
 
-export type { AnswerTest };
+export type { AnswerTest, JsonTemplate };
 
 const channels: Readonly<Record<Channel, true>> = { sms: true, whatsapp: true, telegram: true, viber: true, rcs: true, voice: true };
 

@@ -11,7 +11,7 @@ import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
 import type { Variables } from "./kit/variables.js";
 
-export type { TwilioAccount };
+export type { ByLanguage, TwilioAccount };
 
 export interface TwilioSenderOptions extends CarrierOptions<string>, TwilioAccount {
   /** `MG…`: a messaging service that chooses the sender if `from` does not. One of the two is required. */

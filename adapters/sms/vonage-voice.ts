@@ -13,6 +13,8 @@ import type { Variables } from "./kit/variables.js";
 import { keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
 
+export type { VonageWebhookOptions };
+
 export interface VonageVoiceSenderOptions extends VoiceOptions {
   readonly applicationId: string;
   /** PEM. */

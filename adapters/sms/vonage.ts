@@ -13,6 +13,9 @@ import type { Variables } from "./kit/variables.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
 import { openWhatsappTemplate, type WhatsappTemplateOptions } from "./kit/whatsapp-template.js";
 
+export type { ByLanguage } from "./kit/by-language.js";
+export type { VonageWebhookOptions };
+
 export interface VonageAccount {
   /**
    * With `apiSecret`: basic authentication. Receipts go to the account's status webhook unless a message has its own

@@ -11,6 +11,8 @@ import { sameText } from "./kit/signature.js";
 import type { Variables } from "./kit/variables.js";
 import { openWhatsappTemplate, type WhatsappTemplateOptions } from "./kit/whatsapp-template.js";
 
+export type { ByLanguage } from "./kit/by-language.js";
+
 export interface WhatsappSenderOptions extends FixedOptions, WhatsappTemplateOptions {
   /** A permanent access token of a system user, with the permission `whatsapp_business_messaging`. */
   readonly token: string;

@@ -1,12 +1,12 @@
 import type { RuleMode } from "./decision.js";
 
 /** A rule with its mode. */
-export interface Switched {
+export interface SpamRuleSettings {
   readonly mode: RuleMode;
 }
 
 /** "A cell blocks a message when open ≥ seed + k × verified" (docs/contract.md#open). */
-export interface Credit extends Switched {
+export interface CreditRule extends SpamRuleSettings {
   /** Messages that may be open before anyone has verified. */
   readonly seed: number;
   /** Additional messages that may be open per verification: `k`. */
@@ -19,7 +19,7 @@ export interface SpamPolicy {
    * Cells of the number without its last 4, 5 and 6 digits. The widest does not block once `provenAt` or more have
    * verified.
    */
-  readonly range: Switched & {
+  readonly range: SpamRuleSettings & {
     readonly seeds: readonly [last4: number, last5: number, last6: number];
     readonly perVerified: number;
     readonly provenAt: number;
@@ -28,25 +28,25 @@ export interface SpamPolicy {
    * Limits messages to one range of 10,000 numbers, regardless of verifications: to `messages`, or to `share` of the
    * verifications in its million if that is more.
    */
-  readonly crowd: Switched & { readonly messages: number; readonly share: number };
+  readonly crowd: SpamRuleSettings & { readonly messages: number; readonly share: number };
   /** Does not block once `provenAt` or more have verified: then it only raises the alarm. */
-  readonly country: Credit & { readonly provenAt: number };
+  readonly country: CreditRule & { readonly provenAt: number };
   /** One pot for all countries with fewer than `provenAt` verified in 7 days. */
-  readonly newCountries: Credit & { readonly provenAt: number };
+  readonly newCountries: CreditRule & { readonly provenAt: number };
   /** By ip; IPv6 by /64. */
-  readonly address: Credit;
+  readonly address: CreditRule;
   /** Calls to a country, in addition to all other rules: they cost more than messages, and attackers earn more by them. */
-  readonly calls: Credit;
+  readonly calls: CreditRule;
   /**
    * While a country's alarm is on (open + blocked within the hour > `base` + `factor` × the week's usual open share ×
    * verified): blocks requests from an IPv4 /16 or IPv6 /32 without a verification in that country within 7 days.
    */
-  readonly strangeNetwork: Switched & { readonly base: number; readonly factor: number };
+  readonly strangeNetwork: SpamRuleSettings & { readonly base: number; readonly factor: number };
   /**
    * Compares `device_type` with the shape of `device_id`, and the ip's country with the number's if there is a
    * resolver.
    */
-  readonly signals: Switched;
+  readonly signals: SpamRuleSettings;
   /**
    * A number that this customer's users verified within 90 days is exempt from all of these but `crowd` while it has
    * fewer than `open` open messages. 0: never exempt.

@@ -19,7 +19,7 @@ import type { Decision, RuleMode } from "./decision.js";
 import { addressKey, networkOf } from "./ip.js";
 import type { Policy } from "./policy.js";
 import { type Charge, growthClaims, largestLimit, type Pseudonym, readMember } from "./quota.js";
-import { type Credit, growth, type SpamPolicy } from "./spam-policy.js";
+import { type CreditRule, growth, type SpamPolicy } from "./spam-policy.js";
 import { base36, day } from "./time.js";
 
 /** The stored origin of a create: what the rules read of it. `own`: the cells of the caller's rules, by rule. */
@@ -53,7 +53,7 @@ export type CellSubject = Pick<Authentication, "customer" | "number" | "country"
 };
 
 /** A caller's own rule that is a cell like the built-in ones. */
-export interface OwnCell extends Credit {
+export interface OwnCell extends CreditRule {
   readonly name: string;
 }
 
@@ -98,7 +98,7 @@ function cellsOf({ customer, number, country, origin = {}, calls }: CellSubject,
   const { range, crowd, newCountries, address } = policy;
   const cells: Cell[] = [];
   /** `more`: what only a cell with credits has. `usualDays`: by how many of them a plain count grows. */
-  const add = (name: string, rule: string, { mode, seed, perVerified }: Credit, more: Partial<Cell> = {}, usualDays: number = growth.factor) => {
+  const add = (name: string, rule: string, { mode, seed, perVerified }: CreditRule, more: Partial<Cell> = {}, usualDays: number = growth.factor) => {
     if (!isGrowing) cells.push({ sum: `${customer}:b:${name}`, rule, mode, seed, perVerified, ...more });
     else cells.push({ sum: `${customer}:x:${name}`, rule, mode, seed, perVerified: undefined, ...(more.ofCalls ? ofCalls : { grows: usualDays }) });
   };

@@ -37,7 +37,7 @@ export interface TestNumber {
   readonly outcome?: "accepted" | "rejected" | "undeliverable" | "slow" | undefined;
 }
 
-interface MessageOptions {
+export interface MessageOptions {
   /**
    * Text with `{code}`, or by BCP 47 tag `{ default, fr: "…" }`, or a function.
    * Default `"Your verification code is {code}"`.
@@ -53,7 +53,7 @@ interface MessageOptions {
   readonly registered?: { readonly [country in CountryCode]?: RegisteredText | undefined } | undefined;
 }
 
-interface ListOptions {
+export interface ListOptions {
   /**
    * A number on it gets `blocked_number`, on retry `rate_limited`; an address or a device `spam_detected`. Wins over
    * `safe`.

@@ -1,6 +1,17 @@
-import type { Channel, CodeMessage, CredentialCheck, Destination, FallbackReason, Plan, RouteStep, SendOutcome, SmsSender } from "../ports/sms-sender.js";
+import type {
+  Channel,
+  CodeMessage,
+  CredentialCheck,
+  Destination,
+  Fallback,
+  FallbackReason,
+  Plan,
+  RouteStep,
+  SendOutcome,
+  SmsSender,
+} from "../ports/sms-sender.js";
 import { type Candidate, mayFailOver, type Network, type RankedRoute, rankRoutes, routeMatches, timeForTry } from "./choice.js";
-import { createCounts } from "./counts.js";
+import { createCounts, type Tally } from "./counts.js";
 import { createExchange, exchangeEvery } from "./exchange.js";
 import { highestPrice, isPriced, paidPrice, priceOf } from "./price.js";
 import { createRouteHealth, type RouteHealth } from "./route-health.js";
@@ -15,7 +26,7 @@ import {
 } from "./router-options.js";
 import { type TryResult, tryRoute } from "./try-route.js";
 
-export type { FallbackOptions, FallbackReason, HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions };
+export type { Fallback, FallbackOptions, FallbackReason, HealthOptions, Network, RouteHealth, RouteOptions, RouterOptions, Tally as RouteTally };
 
 /** A sender made of several senders. */
 export interface Router extends SmsSender {

@@ -1,5 +1,14 @@
 export type { AttackFigures, ByRule, HonestFigures, PartySeries, Series } from "../../tools/simulate/ledger.js";
-export { type Attack, type AttackNumbers, type Goal, type Scenario, type ScenarioName, type Strain, scenarios } from "../../tools/simulate/scenario.js";
+export {
+  type Attack,
+  type AttackNumbers,
+  type Deliveries,
+  type Goal,
+  type Scenario,
+  type ScenarioName,
+  type Strain,
+  scenarios,
+} from "../../tools/simulate/scenario.js";
 export { type GoalReport, type SimulationOptions, type SimulationResult, simulate } from "../../tools/simulate/simulate.js";
 export type { ContractCase } from "./contract-case.js";
 export { type FixedClock, fixedClock } from "./fixed-clock.js";

@@ -1,6 +1,5 @@
 import { join } from "node:path";
 import { build } from "esbuild";
-import ts from "typescript";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type App, builtFiles, newApp, webpackBundle } from "./bundles-kit.js";
 
@@ -60,34 +59,6 @@ describe("a bundled server", () => {
     const made = app(["libsql"]);
     const entry = made.write("server.js", 'import { sqliteStore } from "phoneproof/sqlite"; console.log(sqliteStore);');
     expect((await webpackBundle(made.folder, entry, "bundle.mjs")).warnings).toEqual([]);
-  });
-});
-
-describe("a TypeScript app that emits declarations", () => {
-  const mounts = [
-    ["nodeHandler", "phoneproof/node"],
-    ["fetchHandler", "phoneproof/fetch"],
-    ["expressHandlers", "phoneproof/express"],
-    ["fastifyPlugin", "phoneproof/fastify"],
-    ["nextHandlers", "phoneproof/next"],
-  ] as const;
-  it.each(mounts)("can export the result of %s without naming its type (docs/frameworks.md)", (name, path) => {
-    const made = app();
-    const file = made.write("handler.ts", `import { ${name} } from "${path}";\nexport const handler = ${name}([]);\n`);
-    const program = ts.createProgram([file], {
-      target: ts.ScriptTarget.ES2022,
-      module: ts.ModuleKind.NodeNext,
-      moduleResolution: ts.ModuleResolutionKind.NodeNext,
-      strict: true,
-      skipLibCheck: true,
-      declaration: true,
-      emitDeclarationOnly: true,
-      outDir: join(made.folder, "out"),
-      types: [],
-    });
-    const source = program.getSourceFile(file);
-    const found = [...program.getSemanticDiagnostics(source), ...program.getDeclarationDiagnostics(source)];
-    expect(found.map(({ code, messageText }) => `TS${code}: ${ts.flattenDiagnosticMessageText(messageText, "\n")}`)).toEqual([]);
   });
 });
 

@@ -1,7 +1,7 @@
 /** `phoneproof/senders/kit`: the building blocks of the built-in carriers, for your own. */
 
 export type { DeliveryStatus, Receipt, ReceiptReading, ReceiptRequest, ReceiptSource } from "../../../src/ports/receipts.js";
-export type { Channel, CodeMessage, RegisteredIds, SendContext, SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
+export type { Channel, CodeMessage, Fallback, RegisteredIds, SendContext, SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 export { errorToken, failureOf, withCode } from "../../kit/error-code.js";
 export { isRecord, parseJson, pick } from "../../kit/json.js";
 export { optionError, requireText } from "../../kit/option-error.js";
