@@ -10,7 +10,7 @@ const ignored = described(text.optional(), "Ignored.");
 const number = text.transform((given) => given.replace(/^ /, "+"));
 
 const refused = described(
-  z.never("is not supported: a payment cannot be confirmed with a code for signing in").optional(),
+  text.max(0, "is not supported: a payment cannot be confirmed with a code for signing in").optional(),
   "Not supported: a code for signing in cannot confirm a payment.",
 );
 
