@@ -5,8 +5,6 @@ import { type AddressInfo, connect } from "node:net";
 import express5 from "express";
 import express4 from "express4";
 import Fastify from "fastify";
-import { createApp, createRouter, fromNodeMiddleware, toNodeListener } from "h3";
-import Koa from "koa";
 import { expressHandlers } from "phoneproof/express";
 import { fastifyPlugin } from "phoneproof/fastify";
 import { nextHandlers } from "phoneproof/next";
@@ -47,46 +45,6 @@ async function shortly(response: Response): Promise<string> {
     return `${response.status} ${text.slice(0, 80)}`;
   }
 }
-
-describe("a host that waits until a node handler is done", () => {
-  it("learns from nodeHandler when the response has ended, as h3 2 expects (docs/frameworks.md#nodehttp)", async () => {
-    const { verifier, create } = service();
-    const v1 = nodeHandler(verifier);
-    const ended: boolean[] = [];
-    const base = await listening(async (request, response) => {
-      await v1(request, response);
-      ended.push(response.writableEnded);
-    });
-    expect(await shortly(await fetch(`${base}/v1/authentication`, create))).toBe("200 pending");
-    expect(ended).toEqual([true]);
-  });
-
-  it("h3 1 (Nuxt) returns the response of nodeHandler, instead of 404 for a code that was sent (docs/frameworks.md#nuxt)", async () => {
-    const { verifier, create } = service();
-    const router = createRouter().use("/v1/**", fromNodeMiddleware(nodeHandler(verifier)));
-    const base = await listening(toNodeListener(createApp().use(router)));
-    expect(await shortly(await fetch(`${base}/v1/authentication`, create))).toBe("200 pending");
-  });
-
-  it("Koa middleware above the mount sees the status of the response, not 404 (docs/frameworks.md#koa)", async () => {
-    const { verifier, create } = service();
-    const v1 = nodeHandler(verifier);
-    const seen: number[] = [];
-    const app = new Koa();
-    app.use(async (context, next) => {
-      await next();
-      seen.push(context.status); // an access log, a metric
-    });
-    app.use((context, next) => {
-      if (!/^\/v1(\/|$)/.test(context.path)) return next();
-      context.respond = false;
-      return v1(context.req, context.res);
-    });
-    const base = await listening(app.callback());
-    expect(await shortly(await fetch(`${base}/v1/authentication`, create))).toBe("200 pending");
-    expect(seen).toEqual([200]);
-  });
-});
 
 describe("a host that parses the body", () => {
   it("whose `req.body` is a getter that throws on malformed JSON, as on Vercel: 400, not 500 with a logged error (docs/contract.md#sound-bodies)", async () => {

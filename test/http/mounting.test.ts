@@ -7,7 +7,9 @@ import { createBrotliDecompress } from "node:zlib";
 import express from "express";
 import express4 from "express4";
 import fastify from "fastify";
+import { createApp, createRouter, fromNodeMiddleware, toNodeListener } from "h3";
 import { Hono } from "hono";
+import Koa from "koa";
 import { afterEach, describe, expect, onTestFinished, test, vi } from "vitest";
 import { expressHandlers } from "../../adapters/http/express.js";
 import { fastifyPlugin } from "../../adapters/http/fastify.js";
@@ -424,6 +426,46 @@ describe("node", () => {
       expect(JSON.parse(answer.text)).toEqual({ ...ownShape, code: "not_found" });
     }
     expect((await host.send({ method: "OPTIONS", path: "*" })).status).toBe(404);
+  });
+
+  test("the handler's promise resolves once the response has ended, or the client has disconnected", async () => {
+    const service = createService();
+    const v1 = nodeHandler(service.verifier);
+    const ended: boolean[] = [];
+    const host = await start(async (request, response) => {
+      await v1(request, response);
+      ended.push(response.writableEnded);
+    });
+    expect((await host.send(createCall(service))).status).toBe(200);
+    expect(ended).toEqual([true]);
+    const cutOff = `POST /v1/check HTTP/1.1\r\nHost: localhost\r\nX-Api-Key: ${service.customer.key}\r\nExpect: 100-continue\r\nContent-Length: 500\r\n\r\n`;
+    await exchange(host.port as number, cutOff, () => true);
+    await expect.poll(() => ended.length).toBe(2);
+  });
+
+  test("h3 1, of Nuxt 4, sends the handler's response", async () => {
+    const service = createService();
+    const router = createRouter().use("/v1/**", fromNodeMiddleware(nodeHandler(service.verifier)));
+    const host = await start(toNodeListener(createApp().use(router)));
+    expect(JSON.parse((await host.send(createCall(service))).text)).toMatchObject({ status: "pending" });
+  });
+
+  test("Koa middleware above the handler sees the status of its response", async () => {
+    const service = createService();
+    const v1 = nodeHandler(service.verifier);
+    const seen: number[] = [];
+    const app = new Koa();
+    app.use(async (context, next) => {
+      await next();
+      seen.push(context.status);
+    });
+    app.use((context) => {
+      context.respond = false;
+      return v1(context.req, context.res);
+    });
+    const host = await start(app.callback());
+    expect((await host.send(createCall(service))).status).toBe(200);
+    expect(seen).toEqual([200]);
   });
 
   test("`Upgrade: h2c` never reaches us on a server with an `upgrade` listener", async () => {
