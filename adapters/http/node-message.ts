@@ -112,9 +112,16 @@ export function bodyReader(request: NodeRequest, stream: Readable = request): (h
     const read = flowing === undefined ? undefined : await flowing;
     if (read !== undefined) return read.kind === "bytes" ? fromParser(read.bytes, limit) : read;
     if (isUnread()) return readStream(request, stream, limit);
-    const { body, rawBody } = request;
+    const { rawBody } = request;
     if (typeof rawBody === "string" || rawBody instanceof Uint8Array) return fromParser(rawBody, limit);
-    if (body !== undefined) return fromParser(body, limit);
+    try {
+      // A getter on Vercel, which parses, and throws for malformed JSON.
+      const { body } = request;
+      if (body !== undefined) return fromParser(body, limit);
+    } catch (error) {
+      if (isOfClient(error)) return { kind: "refused", reason: "malformed" };
+      throw error;
+    }
     if (!stream.readableDidRead) return { kind: "bytes", bytes: new Uint8Array(0) };
     return bodyIsGone(handler);
   };
@@ -137,9 +144,9 @@ export function isUnpackError(error: Error): boolean {
   return typeof errno === "number" && typeof code === "string" && /^(?:Z|ERR|ZSTD)_/.test(code) && syscall === undefined;
 }
 
-/** Whether a hook of the host blames the client. */
-function isOfClient(error: Error): boolean {
-  const { statusCode } = error as { statusCode?: unknown };
+/** Whether the host blames the client. */
+function isOfClient(error: unknown): boolean {
+  const { statusCode } = (error ?? {}) as { statusCode?: unknown };
   return typeof statusCode === "number" && statusCode >= 400 && statusCode < 500;
 }
 

@@ -468,6 +468,25 @@ describe("node", () => {
     expect(seen).toEqual([200]);
   });
 
+  test("a `req.body` that throws, as on Vercel, is bad_request if it blames the client, else 500 and logged", async () => {
+    const service = createService();
+    const v1 = nodeHandler(service.verifier);
+    let statusCode: number | undefined = 400;
+    const host = await start(async (request, response) => {
+      await once(request.resume(), "end");
+      const get = () => {
+        throw Object.assign(new Error("Invalid JSON"), { statusCode });
+      };
+      await v1(Object.defineProperty(request, "body", { get }), response);
+    });
+    const answer = await host.send(createCall(service));
+    expect([answer.status, JSON.parse(answer.text)]).toEqual([400, { ...ownShape, code: "bad_request" }]);
+    expect(await service.logged()).toEqual([]);
+    statusCode = undefined;
+    expect((await host.send(createCall(service))).status).toBe(500);
+    expect(await service.logged()).toEqual(["a request failed unexpectedly"]);
+  });
+
   test("`Upgrade: h2c` never reaches us on a server with an `upgrade` listener", async () => {
     const service = createService();
     const server = createServer(nodeHandler(service.verifier));
