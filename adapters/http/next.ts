@@ -56,8 +56,9 @@ function placeOf(roots: readonly string[], path: string, params: unknown): strin
   if (taken === undefined) return "";
   const segments = path.replace(/\/$/, "").split("/");
   const folder = segments.slice(0, segments.length - taken.length).join("/");
-  // The folder may hold a whole root, or the start of one: `app/v2/[...route]` of `/v2/Services`.
-  const whole = Math.max(...roots.map((root) => `${folder}/`.lastIndexOf(`${root}/`)));
-  const at = whole === -1 ? Math.max(...roots.map((root) => `${path}/`.lastIndexOf(`${root}/`, folder.length))) : whole;
+  // The folder may end with a whole root, or hold the start of one: `app/v2/[...route]` of `/v2/Services`.
+  const whole = roots.find((root) => folder.endsWith(root));
+  if (whole !== undefined) return folder.slice(0, -whole.length);
+  const at = Math.max(...roots.map((root) => `${path}/`.lastIndexOf(`${root}/`, folder.length)));
   return at === -1 ? folder : folder.slice(0, at);
 }

@@ -7,7 +7,6 @@ import express4 from "express4";
 import Fastify from "fastify";
 import { expressHandlers } from "phoneproof/express";
 import { fastifyPlugin } from "phoneproof/fastify";
-import { nextHandlers } from "phoneproof/next";
 import { nodeHandler } from "phoneproof/node";
 import { createTestVerifier } from "phoneproof/testing";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -72,16 +71,6 @@ describe("mounts", () => {
     app.set("env", "test"); // where Express prints no errors
     app.use(path, expressHandlers(verifier));
     expect(await shortly(await fetch(`${await listening(app)}/v1/authentication`, create))).toBe("200 pending");
-  });
-
-  it("Next.js serves a file in any folder, also if a dynamic segment of its path is `v1` (docs/frameworks.md#nextjs)", async () => {
-    const { verifier, create } = service();
-    const { POST } = nextHandlers(verifier); // app/[tenant]/api/[...route]/route.ts
-    for (const tenant of ["acme", "v1"]) {
-      const asked = new Request(`https://app.example/${tenant}/api/v1/authentication`, create);
-      const answer = await POST(asked, { params: Promise.resolve({ tenant, route: ["v1", "authentication"] }) });
-      expect(await shortly(answer), tenant).toBe("200 pending");
-    }
   });
 
   it("serves requests whose target is a whole URL, which HTTP/1.1 requires of servers (docs/frameworks.md)", async () => {

@@ -635,6 +635,8 @@ describe("next", () => {
     ["/api/v1/retry/", ["retry"]],
     ["/otp/v1/retry", ["v1", "retry"]],
     ["/otp/v1/retry", Promise.resolve({ tenant: "a", route: ["v1", "retry"] })],
+    ["/v1/otp/v1/retry", Promise.resolve({ tenant: "v1", route: ["v1", "retry"] })],
+    ["/v1/otp/v1/retry", Promise.resolve({ tenant: "v1", route: ["retry"] })],
     ["/api/v1/lookup/x", ["x"]],
     ["/v1/retry", undefined],
   ])("%s is found from the position of the file, %j", async (path, taken) => {
