@@ -61,13 +61,14 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
 
 /**
  * The path from a handler's root (`/v1`) on; `undefined` for other paths. If Express removed the root as a mount path,
- * it is put back.
+ * it is put back; likewise a whole path that a wildcard matched (`app.use("/{*splat}", …)`, NestJS' `forRoutes`).
  */
-function ourPath(roots: readonly string[], { url, baseUrl }: ExpressRequest): string | undefined {
+function ourPath(roots: readonly string[], { url, baseUrl = "" }: ExpressRequest): string | undefined {
   const path = pathOf(url ?? "/");
   if (roots.some((root) => isUnder(root, path))) return path;
-  const taken = roots.find((root) => baseUrl?.endsWith(root));
-  return taken === undefined ? undefined : `${taken}${path}`;
+  const taken = roots.find((root) => baseUrl.endsWith(root));
+  if (taken !== undefined) return `${taken}${path}`;
+  return path === "/" && roots.some((root) => isUnder(root, baseUrl)) ? baseUrl : undefined;
 }
 
 /**

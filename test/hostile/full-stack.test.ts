@@ -59,20 +59,6 @@ describe("a host that parses the body", () => {
 });
 
 describe("mounts", () => {
-  it.each([
-    ["Express 5", "/{*splat}", express5],
-    ["Express 5", "/v1/*splat", express5],
-    ["Express 5", "/v1/authentication", express5],
-    ["Express 4", "*", express4],
-    ["Express 4", "/v1/*", express4],
-  ])("%s serves what `app.use` matched as a whole, as when NestJS mounts middleware: %s (docs/frameworks.md#express)", async (_, path, make) => {
-    const { verifier, create } = service();
-    const app = make();
-    app.set("env", "test"); // where Express prints no errors
-    app.use(path, expressHandlers(verifier));
-    expect(await shortly(await fetch(`${await listening(app)}/v1/authentication`, create))).toBe("200 pending");
-  });
-
   it("serves requests whose target is a whole URL, which HTTP/1.1 requires of servers (docs/frameworks.md)", async () => {
     const { verifier, headers, body } = service();
     const fastify = Fastify();

@@ -76,6 +76,20 @@ describe.each([
     expect((await hosts[2]?.send({ method: "GET", path: "/v1/check" }))?.status).toBe(405);
   });
 
+  test("a wildcard mount serves /v1, and passes on other paths, and /v1 under a prefix", async () => {
+    const wildcards = make === express ? ["/{*splat}", "/v1/*splat", "/v1/authentication"] : ["*", "/v1/*", "/v1/authentication"];
+    for (const wildcard of wildcards) {
+      const service = createService();
+      const app = make();
+      app.use(wildcard, expressHandlers(service.verifier));
+      app.all(/.*/, (request, response) => void response.json({ host: request.path }));
+      const host = await start(app);
+      expect(JSON.parse((await host.send(createCall(service))).text)).toMatchObject({ status: "pending" });
+      for (const path of ["/", "/v10/check", "/V1/check", "/api/v1/authentication"])
+        expect(JSON.parse((await host.send(createCall(service, path))).text)).toEqual({ host: path });
+    }
+  });
+
   test("an error of the host's parser gets our response on our paths, after 404, 405 and 403; the host handles it elsewhere, and unknown routes with unknownRoutes: next", async () => {
     const service = createService();
     const app = make();
