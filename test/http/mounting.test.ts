@@ -3,6 +3,7 @@ import { Agent, createServer, get, IncomingMessage, ServerResponse } from "node:
 import { connect, createServer as createServer2 } from "node:http2";
 import { type AddressInfo, Socket } from "node:net";
 import { Readable } from "node:stream";
+import { text } from "node:stream/consumers";
 import { createBrotliDecompress } from "node:zlib";
 import express from "express";
 import express4 from "express4";
@@ -113,6 +114,18 @@ describe.each([
     expect(await bad("/v1/check", keyed, "{", "PUT")).toMatchObject({ status: 405, body: { code: "method_not_allowed" } });
     expect(await bad("/v1/own", keyed)).toEqual({ status: 400, body: { host: true } });
     expect(await bad("/own", keyed)).toEqual({ status: 400, body: { host: true } });
+  });
+
+  test("values that are not objects, which express.json({ strict: false }) lets through, are bad_request", async () => {
+    const service = createService();
+    const app = make();
+    app.use(make.json({ strict: false }), expressHandlers(service.verifier));
+    const host = await start(app);
+    for (const body of ["null", "0", "false", '""', '"x"', "[]"]) {
+      const answer = await host.send({ ...createCall(service), body });
+      expect([answer.status, JSON.parse(answer.text)], body).toEqual([400, { ...ownShape, code: "bad_request" }]);
+    }
+    expect(await service.logged()).toEqual([]);
   });
 
   test("errors not from a body parser go on to the host, on our paths too", async () => {
@@ -298,6 +311,18 @@ describe("Fastify 5", () => {
         expect([answer.statusCode, answer.json()]).toEqual([404, { ...ownShape, code: "not_found" }]);
       }
     }
+  });
+
+  test("works over HTTP/2 too", async () => {
+    const service = createService();
+    const app = fastify({ http2: true });
+    app.register(fastifyPlugin(service.verifier));
+    const session = connect(await app.listen({ port: 0, host: "127.0.0.1" }));
+    open.push({ close: async () => session.close() }, app);
+    const { method, path, headers, body } = createCall(service);
+    const stream = session.request({ ":method": method, ":path": path, ...headers });
+    stream.end(body);
+    expect(JSON.parse(await text(stream))).toMatchObject({ status: "pending" });
   });
 
   test("works with inject() too", async () => {
