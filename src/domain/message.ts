@@ -3,12 +3,13 @@ import { toAsciiDigits } from "../contract/digits.js";
 import { countryCodes, countryMeant } from "./countries.js";
 import { segmentsOf } from "./gsm.js";
 import { sameTag, spokenTags, wantedTags } from "./languages.js";
+import { synchronous } from "./promises.js";
 
 /** The recipient of a message. */
 export interface Recipient {
   readonly deviceType?: DeviceType | undefined;
   readonly appRealm?: string | undefined;
-  /** ISO 3166-1 alpha-2. */
+  /** ISO 3166-1 alpha-2; absent for non-geographic numbers and unknown test numbers. */
   readonly country?: string | undefined;
   readonly customer?: string | undefined;
   /** The language that the request asks for, as a BCP 47 tag. */
@@ -38,8 +39,8 @@ export interface RegisteredText {
 export interface MessageTemplate {
   readonly text: MessageText;
   /**
-   * Chooses the language of the text, if the request asks for none that it has. Default: the language most spoken in
-   * the number's country.
+   * Chooses the language of the text, if the request asks for none that it has. If it fails, none is chosen. Default:
+   * the language most spoken in the number's country.
    */
   readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
   /** Domain of the last line `@domain #code` (WebOTP, iOS autofill) on WEB and IOS. Absent: no such line. */
@@ -69,12 +70,19 @@ export function messageText(template: MessageTemplate, code: string, recipient: 
 }
 
 function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Recipient): string {
-  if (typeof text === "function") return text({ ...recipient, code });
+  if (typeof text === "function") return synchronous(text({ ...recipient, code }));
   if (typeof text === "string") return text.replaceAll("{code}", code);
   const texts = new Map(Object.entries(text).map(([tag, one]) => [sameTag(tag), one]));
-  const others = locale === undefined ? spokenTags(recipient.country) : wantedTags(locale(recipient));
+  const others = locale === undefined ? spokenTags(recipient.country) : wantedTags(chosenTag(locale, recipient));
   const tag = [...wantedTags(recipient.locale), ...others].map(sameTag).find((one) => texts.has(one)) ?? "default";
   return (texts.get(tag) ?? "").replaceAll("{code}", code);
+}
+
+/** Throws if the function throws, or returns anything but a tag or nothing. */
+function chosenTag(locale: NonNullable<MessageTemplate["locale"]>, recipient: Recipient): string | undefined {
+  const tag: unknown = synchronous(locale(recipient)) ?? undefined;
+  if (tag === undefined || typeof tag === "string") return tag;
+  throw new TypeError("message.locale must return a language tag or undefined");
 }
 
 /**

@@ -217,7 +217,7 @@ function registeredAs({ settings }: Messages, auth: Authentication): RegisteredI
   return { ...(entity !== undefined && { entity }), ...(template !== undefined && { template }) };
 }
 
-/** The text. If a template function fails, the default text is used, so that no verification fails. */
+/** The text. If the caller's `text` or `locale` fails, the message is written without it, so that no verification fails. */
 function writeText({ settings, monitor }: Messages, auth: Authentication, code: string, given: string | undefined): string {
   const template = settings.message;
   if (given !== undefined && code === "") return given;
@@ -228,15 +228,17 @@ function writeText({ settings, monitor }: Messages, auth: Authentication, code: 
     monitor.throttledLog.error({ authentication_uuid: auth.id }, `the text of a delivery ${problem}; our own text was sent`);
   }
   const recipient = { deviceType: auth.deviceType, appRealm: auth.appRealm, country: auth.country, customer: auth.customer, locale: auth.locale };
-  if (typeof template.text !== "function" || registeredText(template, recipient) !== undefined) return messageText(template, code, recipient);
+  const writes = typeof template.text === "function";
   try {
     const text = messageText(template, code, recipient);
-    const problem = textError(text, code, template.maxSegments);
+    const problem = writes && registeredText(template, recipient) === undefined ? textError(text, code, template.maxSegments) : undefined;
     if (problem === undefined) return text;
     monitor.throttledLog.error({ authentication_uuid: auth.id }, `message.text ${problem}; the default text was sent`);
   } catch (err) {
     const stack = withoutCode(stackOf(err), { code, text: "" });
-    monitor.throttledLog.error({ err: stack, authentication_uuid: auth.id }, "message.text threw; the default text was sent");
+    const failed = writes ? "message.text threw; the default text was sent" : "message.locale failed; the text was sent as if it had chosen no language";
+    monitor.throttledLog.error({ err: stack, authentication_uuid: auth.id }, failed);
   }
-  return messageText({ ...template, text: defaultText }, code, recipient);
+  const spare = writes ? { text: defaultText } : { locale: () => undefined };
+  return messageText({ ...template, ...spare }, code, recipient);
 }

@@ -1,5 +1,6 @@
 import * as z from "zod";
 import { milliseconds } from "../domain/policy.js";
+import { isPromise } from "../domain/promises.js";
 import { checkedBy } from "./option-errors.js";
 
 // What schemas are made of. All are functions: importing the library must not pay for schemas.
@@ -54,11 +55,6 @@ function kindOf(value: unknown): string | undefined {
   if (isPromise(value)) return "Promise";
   const kind = Object.prototype.toString.call(value).slice("[object ".length, -1);
   return kind === "Object" || kind === "Module" ? undefined : kind;
-}
-
-/** Not by its class: async functions return the engine's own, even if the app replaced the global `Promise`. */
-export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T> {
-  return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
 /** The application's own object, passed on unchanged. */

@@ -1,11 +1,12 @@
 import type * as z from "zod";
 import { canonicalNumber } from "../domain/phone-number.js";
 import { type Policy, type PolicyOverride, withOverride } from "../domain/policy.js";
+import { isPromise } from "../domain/promises.js";
 import { isCellRule } from "../domain/spam.js";
 import { VerifierError } from "../errors.js";
 import type { Customer } from "../ports/customers.js";
 import type { SmsSender } from "../ports/sms-sender.js";
-import { isPromise, isVerifier } from "./fields.js";
+import { isVerifier } from "./fields.js";
 import { invalidOptions, optionErrors, parse, plainWords } from "./option-errors.js";
 import { policyErrors, ruleErrors } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";

@@ -43,7 +43,10 @@ export interface MessageOptions {
    * Default `"Your verification code is {code}"`.
    */
   readonly text?: MessageText | undefined;
-  /** Selects the language, as a BCP 47 tag. Default: the one most spoken in the number's country. */
+  /**
+   * Selects the language, as a BCP 47 tag. `country` may be absent. If it throws, or returns no string, the text
+   * `default` is sent, and the error is logged. Default: the language most spoken in the number's country.
+   */
   readonly locale?: ((recipient: Recipient) => string | undefined) | undefined;
   /** SMS segments that a message may cost, 1 to 10. Default 1. */
   readonly maxSegments?: number | undefined;

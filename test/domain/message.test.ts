@@ -3,6 +3,10 @@ import { segmentsOf } from "../../src/domain/gsm.js";
 import { messageText, withoutCodeAndNumber } from "../../src/domain/message.js";
 import { setUp } from "../support/verifier.js";
 
+const boom = (): never => {
+  throw new Error("boom");
+};
+
 describe("messages (docs/contract.md#messages)", () => {
   const template = { text: "Your code is {code}", domain: "example.com", maxSegments: 1, registered: {} };
 
@@ -133,6 +137,18 @@ describe("messages (docs/contract.md#messages)", () => {
       await set.create();
       expect(set.box.messages[0]?.text).toBe(`Your verification code is ${set.box.code()}`);
       expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error", message: expect.stringContaining("message.text") }));
+    });
+
+    it.each([
+      ["throws", boom],
+      ["returns a number", () => 5],
+      ["is async", async () => "fr"],
+      ["is async and rejects", async () => Promise.reject(new Error("no language"))],
+    ])("a locale function that %s is logged, and the text is sent as if it had chosen no language", async (_what, locale) => {
+      const set = setUp({ message: { text: texts, locale } as never });
+      await set.create();
+      expect(set.box.messages[0]?.text).toBe(`Your code is ${set.box.code()}`);
+      expect(set.log.lines).toContainEqual(expect.objectContaining({ level: "error", message: expect.stringContaining("message.locale") }));
     });
 
     it("a map needs a default, every text needs the code, and more segments need `maxSegments`", () => {
