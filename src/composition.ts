@@ -67,11 +67,8 @@ export function compose(options: VerifierOptions) {
   const store = telemetry === undefined ? options.store : tracedStore(options.store, telemetry);
   const sender = telemetry === undefined ? options.sender : tracedSender(options.sender, telemetry);
   const inBackground = (work: Promise<unknown>) => {
-    try {
-      settings.waitUntil?.(work);
-    } catch (err) {
-      logger.warn({ err }, "callbacks.waitUntil failed; the work continues without it");
-    }
+    const keepAlive = async () => settings.waitUntil?.(work);
+    keepAlive().catch((err) => logger.warn({ err }, "callbacks.waitUntil failed; the work continues without it"));
   };
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });

@@ -1,3 +1,4 @@
+import { synchronous } from "../../src/domain/promises.js";
 import { pick } from "./json.js";
 import { optionError, requireText } from "./option-error.js";
 import type { CarrierResponse } from "./request.js";
@@ -10,7 +11,8 @@ export type AnswerTest = RegExp | { readonly path: string; readonly values: read
 
 /** @throws TypeError for an invalid test. */
 export function openTest(name: string, option: string, test: AnswerTest | undefined): ((answer: CarrierResponse) => boolean) | undefined {
-  if (test === undefined || typeof test === "function") return test;
+  if (test === undefined) return undefined;
+  if (typeof test === "function") return (answer) => synchronous(option, test(answer));
   // A copy per response: an expression with the flag g or y keeps its last position.
   if (test instanceof RegExp) return (answer) => new RegExp(test).test(answer.text);
   if (typeof test?.path !== "string" || !Array.isArray(test.values)) {

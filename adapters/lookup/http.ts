@@ -1,3 +1,4 @@
+import { synchronous } from "../../src/domain/promises.js";
 import type { LookupFacts, LookupProvider } from "../../src/ports/lookup-provider.js";
 import { type AnswerTest, openPath, openTest } from "../kit/answer-test.js";
 import { pick } from "../kit/json.js";
@@ -95,7 +96,10 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
     request({ phone_number, country_code = "" }) {
       const values: Record<Placeholder, string> = { number: phone_number, number_digits: digits(phone_number), country: country_code };
       const plain = (template: Template) => fill(template, (key: Placeholder) => values[key]);
-      const made = typeof headers === "function" ? headers(phone_number) : Object.fromEntries(Object.entries(headers).map(([key, one]) => [key, plain(one)]));
+      const made =
+        typeof headers === "function"
+          ? synchronous("headers", headers(phone_number))
+          : Object.fromEntries(Object.entries(headers).map(([key, one]) => [key, plain(one)]));
       return {
         method,
         url: fill(url, (key: Placeholder) => encodeURIComponent(values[key])),
@@ -125,7 +129,7 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
 }
 
 function openField(name: string, option: string, field: AnswerField): (answer: CarrierResponse) => unknown {
-  if (typeof field === "function") return field;
+  if (typeof field === "function") return (answer) => synchronous(option, field(answer));
   const path = requireText(name, option, field, 'Pass a path such as "results.0.msisdn", or a function of the response.').split(".");
   return ({ json }) => pick(json, ...path);
 }

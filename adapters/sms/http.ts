@@ -1,3 +1,4 @@
+import { synchronous } from "../../src/domain/promises.js";
 import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
 import type { Channel, CodeMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { type AnswerTest, openPath, openTest } from "../kit/answer-test.js";
@@ -124,11 +125,11 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
       const named = Object.fromEntries(Object.entries(headers).map(([key, template]) => [key.toLowerCase(), plain(template).replace(/[\r\n]+/g, " ")]));
       return {
         method,
-        url: typeof url === "function" ? url(message, from) : fill(url, (key: Placeholder) => encodeURIComponent(value(key))),
+        url: typeof url === "function" ? synchronous("url", url(message, from)) : fill(url, (key: Placeholder) => encodeURIComponent(value(key))),
         headers: named,
         ...(form !== undefined && { form: new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)])) }),
         ...(json !== undefined && { json: fillJson(json, plain) }),
-        ...(body !== undefined && { body: body(message, from) }),
+        ...(body !== undefined && { body: synchronous("body", body(message, from)) }),
       };
     },
     judgeFirst: (answer) => (isRejected?.(answer) === true ? rejectedWith(codeOf(answer)) : undefined),
@@ -178,7 +179,7 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
 
 function openMessageId(name: string, rule: HttpSenderOptions["messageId"]): (answer: HttpResponse) => unknown {
   if (rule === undefined) return () => undefined;
-  if (typeof rule === "function") return rule;
+  if (typeof rule === "function") return (answer) => synchronous("messageId", rule(answer));
   if (rule instanceof RegExp) return (answer) => new RegExp(rule).exec(answer.text)?.[1];
   const path = requireText(name, "messageId", rule, 'Pass a path such as "data.0.id", a regular expression with a group, or a function.').split(".");
   return (answer) => pick(answer.json, ...path);

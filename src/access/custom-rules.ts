@@ -4,6 +4,7 @@ import { countryError } from "../domain/countries.js";
 import type { Decision } from "../domain/decision.js";
 import type { ListMatch } from "../domain/lists.js";
 import type { Account } from "../domain/policy.js";
+import { synchronous } from "../domain/promises.js";
 import type { IpInfo } from "../domain/signals.js";
 import { isCellRule, type JudgingRule, type SpamCandidate } from "../domain/spam.js";
 import type { Access } from "./access.js";
@@ -31,7 +32,7 @@ export async function askCustomRules(parts: Access, attempt: () => SpamCandidate
   for (const rule of rules) {
     if (!isCellRule(rule) || asked.attempt > 1) continue;
     try {
-      const cell: unknown = rule.cell(asked);
+      const cell: unknown = synchronous("cell", rule.cell(asked));
       if (typeof cell === "string") cells[rule.name] = cell;
       else if (cell !== undefined && cell !== null) throw new TypeError("cell must return a string or undefined");
     } catch (err) {

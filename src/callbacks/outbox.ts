@@ -40,7 +40,7 @@ export type Outbox = ReturnType<typeof createOutbox>;
 
 /** Delivers the events in the records' outboxes. */
 export function createOutbox(parts: DeliveryParts) {
-  const { records, clock, logger, settings, monitor, newDeadline } = parts;
+  const { records, clock, logger, settings, monitor, newDeadline, inBackground } = parts;
   const schedule = createSchedule<Work>({ ...settings.callbackConcurrency, waiting: waitingRoom });
   const works = new Map<string, Work>();
   /** Reports of the flushes in progress. */
@@ -204,12 +204,7 @@ export function createOutbox(parts: DeliveryParts) {
     if (!settings.deliver) return;
     const work = take(auth, clock.now() + leaseTime);
     advance();
-    if (work === undefined) return;
-    try {
-      settings.waitUntil?.(work.over);
-    } catch (err) {
-      logger.warn({ err }, "callbacks.waitUntil failed; the delivery continues without it");
-    }
+    if (work !== undefined) inBackground(work.over);
   };
 
   return {

@@ -70,7 +70,7 @@ export function messageText(template: MessageTemplate, code: string, recipient: 
 }
 
 function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Recipient): string {
-  if (typeof text === "function") return synchronous(text({ ...recipient, code }));
+  if (typeof text === "function") return synchronous("message.text", text({ ...recipient, code }));
   if (typeof text === "string") return text.replaceAll("{code}", code);
   const texts = new Map(Object.entries(text).map(([tag, one]) => [sameTag(tag), one]));
   const others = locale === undefined ? spokenTags(recipient.country) : wantedTags(chosenTag(locale, recipient));
@@ -80,7 +80,7 @@ function bodyText({ text, locale }: MessageTemplate, code: string, recipient: Re
 
 /** Throws if the function throws, or returns anything but a tag or nothing. */
 function chosenTag(locale: NonNullable<MessageTemplate["locale"]>, recipient: Recipient): string | undefined {
-  const tag: unknown = synchronous(locale(recipient)) ?? undefined;
+  const tag: unknown = synchronous("message.locale", locale(recipient)) ?? undefined;
   if (tag === undefined || typeof tag === "string") return tag;
   throw new TypeError("message.locale must return a language tag or undefined");
 }

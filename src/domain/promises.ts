@@ -3,12 +3,14 @@ export function isPromise<T>(value: T | PromiseLike<T>): value is PromiseLike<T>
   return typeof value === "object" && value !== null && "then" in value && typeof value.then === "function";
 }
 
-/**
- * The result of a function of the caller's that must not be async. Throws for a promise, whose rejection would otherwise
- * end the process.
- */
-export function synchronous<T>(result: T): T {
+/** For a promise that nothing waits for: its rejection would end the process. */
+export function ignoreRejection(promise: PromiseLike<unknown>): void {
+  Promise.resolve(promise).catch(() => undefined);
+}
+
+/** The result of the caller's function `name`, which must not be async. Throws for a promise. */
+export function synchronous<T>(name: string, result: T): T {
   if (!isPromise(result)) return result;
-  Promise.resolve(result).catch(() => undefined);
-  throw new TypeError("the function returned a promise: it must not be async");
+  ignoreRejection(result);
+  throw new TypeError(`${name} returned a promise: it must not be async`);
 }

@@ -50,7 +50,7 @@ export interface CellRule {
   readonly mode?: RuleMode | undefined;
   /**
    * Returns the key that the attempt is counted under, for example its device model; stored as a keyed hash.
-   * `undefined`: the rule does not apply. Called on create; a retry counts in the same cell.
+   * `undefined`: the rule does not apply. Called on create; a retry counts in the same cell. It must not be async.
    */
   cell(attempt: SpamCandidate): string | undefined;
   /** Messages that may be open before anyone has verified. */

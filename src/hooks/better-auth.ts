@@ -5,6 +5,7 @@ import { Uuid } from "../contract/fields.js";
 import type { StartResult } from "../contract/verification.js";
 import type { Verifier } from "../create-verifier.js";
 import { canonicalNumber, e164 } from "../domain/phone-number.js";
+import { synchronous } from "../domain/promises.js";
 import { sentence } from "../domain/sentences.js";
 import { VerifierError } from "../errors.js";
 import { requireVerifier } from "../options/fields.js";
@@ -65,7 +66,7 @@ const scopes = { proof: "better-auth", reset: "better-auth-reset" } as const;
 export function betterAuth(verifier: Pick<Verifier, "verifications" | "http">, options: BetterAuthOptions = {}): PhoneNumberHooks {
   const { customer_uuid, fields } = parseOptions(Options, options, "betterAuth");
   requireVerifier("betterAuth", verifier);
-  const added = ({ headers }: BetterAuthContext) => fields?.(headers ?? new Headers()) ?? {};
+  const added = ({ headers }: BetterAuthContext) => synchronous("fields", fields?.(headers ?? new Headers())) ?? {};
 
   return {
     async sendOTP({ phoneNumber }, ctx) {

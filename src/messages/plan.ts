@@ -3,6 +3,7 @@ import { type Authentication, type KeptMessage, type Send, withSend } from "../d
 import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textError, withoutCode } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
+import { synchronous } from "../domain/promises.js";
 import type { Charge } from "../domain/quota.js";
 import { type Cost, ceilingsOf, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
 import { base36, minute } from "../domain/time.js";
@@ -97,7 +98,7 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
  */
 function planRoute({ sender, monitor }: Messages, destination: Destination): Plan | undefined {
   try {
-    return sender.plan?.(destination);
+    return synchronous("plan", sender.plan?.(destination));
   } catch (err) {
     monitor.throttledLog.error({ err, authentication_uuid: destination.authentication_uuid }, "the sender could not plan a route");
     return undefined;
@@ -128,8 +129,18 @@ function destinationOf(auth: Authentication, sends: readonly Send[], attempt: nu
  */
 function silentAt(messages: Messages, auth: Authentication, destination: Destination, now: number, route?: string, given?: GivenMessage): number | undefined {
   const rules = messages.sender.fallback;
-  if (rules === undefined || !rules.on.includes("silent") || !rules.confirms(route)) return undefined;
+  if (rules === undefined || !rules.on.includes("silent") || !confirms(messages, rules, route)) return undefined;
   return mayFallBack(messages, auth, destination, route, given) ? now + patienceOf(messages, rules) : undefined;
+}
+
+/** Whether silence on a route means that a message did not arrive. */
+function confirms({ monitor }: Messages, rules: Fallback, route: string | undefined): boolean {
+  try {
+    return synchronous("fallback.confirms", rules.confirms(route));
+  } catch (err) {
+    monitor.throttledLog.error({ err }, "the sender could not tell whether its receipts confirm deliveries; they count as if they did not");
+    return false;
+  }
 }
 
 /** Milliseconds until a message is silent: not while it is being handed over, or two messages could follow it. */
@@ -152,7 +163,7 @@ function keptOf(
   const { fallback } = messages.sender;
   if (fallback === undefined || given?.code === undefined || !mayFallBack(messages, auth, destination, route, given)) return undefined;
   const onlySilent = fallback.on.every((reason) => reason === "silent");
-  if (onlySilent && !fallback.confirms(route)) return undefined;
+  if (onlySilent && !confirms(messages, fallback, route)) return undefined;
   const sealed = messages.keptCodes.seal(ownerOf(auth), [given.code, ...(given.text === undefined ? [] : [given.text])]);
   return { sealed, until: now + patienceOf(messages, fallback) + keptLonger };
 }

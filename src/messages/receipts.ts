@@ -4,6 +4,7 @@ import type { StoreDeadline } from "../core/deadline.js";
 import { update } from "../core/records/transact.js";
 import { type Authentication, sendOf } from "../domain/authentication.js";
 import { plainLine } from "../domain/message.js";
+import { synchronous } from "../domain/promises.js";
 import { withoutFallback } from "../domain/retry.js";
 import { settleReceipt } from "../domain/send.js";
 import { VerifierError } from "../errors.js";
@@ -143,7 +144,10 @@ function withFallbackOf(parts: Messages, auth: Authentication, attempt: number, 
 function mayReport({ sender }: Messages, auth: Authentication, attempt: number, unvouched: string | undefined): boolean {
   if (unvouched === undefined) return true;
   const route = sendOf(auth, attempt)?.route;
-  const providers = route === undefined || sender.receiptProvidersOf === undefined ? sender.receiptProviders : sender.receiptProvidersOf(route);
+  const providers =
+    route === undefined || sender.receiptProvidersOf === undefined
+      ? sender.receiptProviders
+      : synchronous("receiptProvidersOf", sender.receiptProvidersOf(route));
   return providers === undefined || providers.includes(unvouched);
 }
 

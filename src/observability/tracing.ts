@@ -31,11 +31,8 @@ export function safeTelemetry(telemetry: Telemetry, logger: Logger): Telemetry {
       return worked;
     },
     metrics(read) {
-      try {
-        telemetry.metrics(read);
-      } catch (err) {
-        failed(err);
-      }
+      const register = async () => telemetry.metrics(read);
+      register().catch(failed);
     },
   };
 }

@@ -1,11 +1,12 @@
 import type { Accounts } from "../access/accounts.js";
 import { withTimeout } from "../core/deadline.js";
 import { isPublicAddress } from "../domain/ip.js";
+import { synchronous } from "../domain/promises.js";
 import { isGuessable } from "../options/secret.js";
 import type { CustomerConfig } from "../options/types.js";
 import type { CredentialCheck, SmsSender } from "../ports/sms-sender.js";
 import type { Context } from "./context.js";
-import { type Ping, ping } from "./ping.js";
+import { type Ping, ping, wordsOf } from "./ping.js";
 
 /** A problem to fix before users meet it. */
 export interface Finding {
@@ -162,7 +163,13 @@ async function credentialFindings({ context: { clock }, sender }: Examined): Pro
 
 function* senderFindings({ sender, context: { settings } }: Examined, development: Level): Generator<Finding> {
   for (const words of sender.sendsNothing ?? []) yield finding(development, "sender", words, "use a carrier's sender (docs/carriers.md)");
-  const unserved = settings.countries === "all" ? [] : [...settings.countries].filter((country) => sender.serves?.(country) === false);
+  const isUnserved = (country: string) => synchronous("sender.serves", sender.serves?.(country)) === false;
+  let unserved: readonly string[] = [];
+  try {
+    if (settings.countries !== "all") unserved = [...settings.countries].filter(isUnserved);
+  } catch (error) {
+    yield fault("sender", `the sender's serves failed: ${wordsOf(error)}`, "let it return true or false for every country");
+  }
   const named = unserved.join(", ");
   const [added, removed] = unserved.length === 1 ? ["it", named] : ["them", "them"];
   if (unserved.length > 0)

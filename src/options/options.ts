@@ -1,7 +1,7 @@
 import type * as z from "zod";
 import { canonicalNumber } from "../domain/phone-number.js";
 import { type Policy, type PolicyOverride, withOverride } from "../domain/policy.js";
-import { isPromise } from "../domain/promises.js";
+import { ignoreRejection, isPromise, synchronous } from "../domain/promises.js";
 import { isCellRule } from "../domain/spam.js";
 import { VerifierError } from "../errors.js";
 import type { Customer } from "../ports/customers.js";
@@ -17,7 +17,10 @@ export type Settings = Readonly<ReturnType<typeof settingsOf>>;
 
 /** Fills in the defaults. Throws `invalid_options`, which names each option's path and the fix. */
 export function readOptions(options: VerifierOptions): Settings {
-  if (isPromise(options)) throw invalidOptions(["the options are a promise: await it first; the function of lazyVerifier must return the options themselves"]);
+  if (isPromise(options)) {
+    ignoreRejection(options);
+    throw invalidOptions(["the options are a promise: await it first; the function of lazyVerifier must return the options themselves"]);
+  }
   if (typeof options === "function") throw invalidOptions(["createVerifier takes the options themselves; lazyVerifier takes a function that returns them"]);
   if (isVerifier(options))
     throw invalidOptions(["the options are a verifier: pass what it was made of; lazyVerifier takes a function that returns its options"]);
@@ -50,7 +53,8 @@ function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock
     ownCells: same.spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }) => ({ name, seed, mode, perVerified })),
     /** Of the sender. */
     channels: sender.channels ?? [sender.channel ?? ("sms" as const)],
-    callsFixedLines: sender.callsFixedLines && ((country: string | undefined) => sender.callsFixedLines?.(country) === true),
+    callsFixedLines:
+      sender.callsFixedLines && ((country: string | undefined) => synchronous("sender.callsFixedLines", sender.callsFixedLines?.(country)) === true),
     /** Without a slash at its end; `undefined`: receipts are not accepted. */
     receiptBase: receipts?.baseUrl.replace(/\/$/, ""),
     receiptSources: receipts?.sources ?? [],

@@ -1,6 +1,7 @@
 import { countryCodes } from "../domain/countries.js";
 import { languageErrors, type MessageTemplate, templateError } from "../domain/message.js";
 import { cooldownError, guessBudgetError, lifetimeError, type Policy, withOverride } from "../domain/policy.js";
+import { synchronous } from "../domain/promises.js";
 import { parsePrice } from "../domain/spend.js";
 import type { ReceiptSource } from "../ports/receipts.js";
 import type { SmsSender } from "../ports/sms-sender.js";
@@ -59,7 +60,7 @@ function beforeSendErrors(looks: boolean, canLook: boolean, sender: SmsSender): 
 
 /** Allowed countries that the sender has no originator for. */
 function reachErrors(allowed: "all" | readonly string[], sender: SmsSender): string[] {
-  const unreached = (allowed === "all" ? countryCodes : allowed).filter((country) => sender.reaches?.(country) === false);
+  const unreached = (allowed === "all" ? countryCodes : allowed).filter((country) => synchronous("sender.reaches", sender.reaches?.(country)) === false);
   if (unreached.length === 0) return [];
   const named = `${unreached.slice(0, 5).join(", ")}${unreached.length > 5 ? ` and ${unreached.length - 5} more` : ""}`;
   return [

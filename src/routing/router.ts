@@ -1,3 +1,4 @@
+import { synchronous } from "../domain/promises.js";
 import type {
   Channel,
   CodeMessage,
@@ -100,10 +101,10 @@ export function router(options: RouterOptions): Router {
   return {
     reaches(country) {
       const found = routes.filter((route) => (onlyCalls || !isCall(route)) && (route.countries === undefined || route.countries.has(country)));
-      return found.length === 0 || found.some(({ sender }) => sender.reaches?.(country) !== false);
+      return found.length === 0 || found.some(({ sender }) => synchronous("reaches", sender.reaches?.(country)) !== false);
     },
 
-    serves: (country) => routes.some(({ countries, sender }) => countries?.has(country) !== false && sender.serves?.(country) !== false),
+    serves: (country) => routes.some(({ countries, sender }) => countries?.has(country) !== false && synchronous("serves", sender.serves?.(country)) !== false),
 
     receiptProvidersOf(name) {
       const route = byName.get(name);
@@ -117,7 +118,7 @@ export function router(options: RouterOptions): Router {
         (route) =>
           callsLine(route, "FixedLine") &&
           (route.countries === undefined || (country !== undefined && route.countries.has(country))) &&
-          route.sender.callsFixedLines?.(country) === true,
+          synchronous("callsFixedLines", route.sender.callsFixedLines?.(country)) === true,
       ),
 
     ...(fallback !== undefined && {
@@ -262,7 +263,7 @@ function plannedFirst(ranked: readonly RankedRoute[], planned: string | undefine
 /** If the application's function fails, the network is unknown. */
 function networkOf(network: ((to: string) => Network | undefined) | undefined, to: string): Network | undefined {
   try {
-    return network?.(to);
+    return synchronous("network", network?.(to));
   } catch {
     return undefined;
   }

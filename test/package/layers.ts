@@ -79,9 +79,10 @@ const engine = /^src\/(core|observability|routing|callbacks|access|messages|oper
 
 /**
  * Pure data that adapters may also import at run time, so that senders and verifier agree: the table of GSM 03.38, by
- * which segments are counted, the countries, and the choice of a language.
+ * which segments are counted, the countries, and the choice of a language; and how results of the caller's functions are
+ * taken.
  */
-const pureData: readonly string[] = ["src/domain/gsm.ts", "src/domain/countries.ts", "src/domain/languages.ts"];
+const pureData: readonly string[] = ["src/domain/gsm.ts", "src/domain/countries.ts", "src/domain/languages.ts", "src/domain/promises.ts"];
 
 /** What adapters may import from another folder: the code shared by HTTP clients, and that shared by carriers. */
 const kits: readonly (readonly [kit: string, of: string])[] = [

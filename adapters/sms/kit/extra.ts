@@ -1,4 +1,5 @@
 import { countryKeyError } from "../../../src/domain/countries.js";
+import { synchronous } from "../../../src/domain/promises.js";
 import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { isRecord } from "../../kit/json.js";
 import { optionError } from "../../kit/option-error.js";
@@ -17,7 +18,7 @@ const fix = 'Pass for example { field: "value" }, { IN: { field: "value" } } or 
 /** @throws TypeError unless it is a record, a map of records by country, or a function. */
 export function openExtra<V>(sender: string, extra: Extra<V> | undefined): (message: CodeMessage) => Fields<V> {
   if (extra === undefined) return () => ({});
-  if (typeof extra === "function") return (message) => extra(message) ?? {};
+  if (typeof extra === "function") return (message) => synchronous("extra", extra(message)) ?? {};
   if (!isRecord(extra)) throw optionError(sender, "extra", "is not an object of fields", fix);
   const entries = Object.entries(extra);
   const isByCountry = entries.length > 0 && entries.every(([key, value]) => /^([A-Z]{2,3}|default)$/.test(key) && isRecord(value));

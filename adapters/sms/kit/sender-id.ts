@@ -1,4 +1,5 @@
 import { countryKeyError } from "../../../src/domain/countries.js";
+import { synchronous } from "../../../src/domain/promises.js";
 import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { optionError, requireText } from "../../kit/option-error.js";
 import { type ByCountry, forCountry } from "./by-country.js";
@@ -33,7 +34,7 @@ export function openSenderId(sender: string, from: SenderId, anyForm = false): S
   };
   if (typeof from === "function") {
     const answered = (message: CodeMessage) => {
-      const text = from(message);
+      const text = synchronous("from", from(message));
       return typeof text === "string" && text.trim() !== "" ? read("from", text) : undefined;
     };
     return { of: answered, has: () => true };

@@ -1,4 +1,5 @@
 import { countryKeyError } from "../../../src/domain/countries.js";
+import { synchronous } from "../../../src/domain/promises.js";
 import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { failureOf } from "../../kit/error-code.js";
 import { type ByCountry, forCountry } from "../kit/by-country.js";
@@ -58,7 +59,7 @@ const fix =
 
 function chooser(option: SmppParameters | undefined): (message: CodeMessage) => readonly SmppParameter[] | undefined {
   if (option === undefined) return () => undefined;
-  if (typeof option === "function") return option;
+  if (typeof option === "function") return (message) => synchronous("parameters", option(message));
   if (areParameters(option)) return () => option;
   if (typeof option !== "object" || option === null || Array.isArray(option))
     throw new Error(`smppSender: option \`parameters\` must be ${fix}; or such a list for each country; or a function of the message`);

@@ -1,4 +1,5 @@
 import { type ConnectionOptions, createSecureContext } from "node:tls";
+import type { Logger } from "../../../src/ports/logger.js";
 import { systemClock } from "../../kit/clock.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { openFrom } from "./from.js";
@@ -62,9 +63,20 @@ export function readOptions(options: SmppOptions) {
     /** Milliseconds by which the receipts' clock is ahead of UTC. */
     receiptOffset: offset(options.receiptOffset),
     idSpace: options.idSpace === undefined ? `smpp:${systemId}@${host}:${port}` : text(options, "idSpace", 300),
-    logger,
+    logger: logger && harmless(logger),
     clock: clock ?? systemClock,
   };
+}
+
+/** A logger that fails ends neither the connection nor the process: its entries go to the console. */
+function harmless(logger: Logger): Logger {
+  const level =
+    (name: keyof Logger): Logger[typeof name] =>
+    (fields, message) => {
+      const write = async () => logger[name](fields, message);
+      write().catch(() => console[name](message, fields));
+    };
+  return { info: level("info"), warn: level("warn"), error: level("error") };
 }
 
 function rolesOf(bindType: NonNullable<SmppOptions["bindType"]>, takesReceipts: boolean): readonly BindRole[] {
