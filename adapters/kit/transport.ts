@@ -98,8 +98,8 @@ export function isHeader(name: string, value: string): boolean {
 /** Whether a `fetch` error means that nothing was sent: no address, no connection, no TLS. */
 export function neverConnected(error: unknown): boolean {
   return causes(error).some(({ code, syscall, errors, message }) => {
-    // A port that fetch blocks.
-    if (message === "bad port") return true;
+    // A port that fetch blocks; and the one error of a handshake cut short that Node tells apart by its message alone.
+    if (message === "bad port" || message === "Client network socket disconnected before secure TLS connection was established") return true;
     if (syscall === "connect" || syscall === "getaddrinfo") return true;
     if (typeof code === "string" && connectCodes.test(code)) return true;
     return Array.isArray(errors) && errors.length > 0 && errors.every(neverConnected);
@@ -128,6 +128,9 @@ function causes(error: unknown): readonly Cause[] {
   return found;
 }
 
-/** Codes of failures before a connection is established that name no system call, in Node's fetch and Bun's. */
+/**
+ * Codes of failures before a connection is established that name no system call, in Node's fetch and Bun's. Of OpenSSL's,
+ * only those by which a peer that speaks no TLS, or none in common with us, ends the handshake.
+ */
 const connectCodes =
-  /^(ConnectionRefused|FailedToOpenSocket|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID)$/;
+  /^(ConnectionRefused|FailedToOpenSocket|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID|ERR_SSL_(WRONG_VERSION_NUMBER|UNSUPPORTED_PROTOCOL|(SSLV3|SSL\/TLS)_ALERT_HANDSHAKE_FAILURE|TLSV1_ALERT_PROTOCOL_VERSION|TLSV1_ALERT_INSUFFICIENT_SECURITY|TLSV1_UNRECOGNIZED_NAME))$/;

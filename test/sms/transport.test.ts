@@ -1,6 +1,6 @@
 import { createServer as createPlainServer } from "node:http";
 import { createServer } from "node:https";
-import type { AddressInfo } from "node:net";
+import { type AddressInfo, createServer as createTcpServer } from "node:net";
 import { Readable } from "node:stream";
 import { afterEach, expect, it, vi } from "vitest";
 import type { Fetch } from "../../adapters/kit/transport.js";
@@ -112,6 +112,22 @@ it("a host name that does not exist gives `rejected`, because nothing was sent",
   });
 });
 
+it.each([
+  ["plain HTTP", "HTTP/1.1 400 Bad Request\r\n\r\n", / no connection, code ERR_SSL_WRONG_VERSION_NUMBER$/],
+  ["nothing before it closes", "", / no connection, code ECONNRESET$/],
+  ["a TLS alert that no version or cipher is shared", Buffer.from([21, 3, 3, 0, 2, 2, 40]), / no connection/],
+  ["a TLS alert that the version is not supported", Buffer.from([21, 3, 3, 0, 2, 2, 70]), / no connection, code ERR_SSL_TLSV1_ALERT_PROTOCOL_VERSION$/],
+])("a server that answers a TLS handshake with %s gives `rejected`, because nothing was sent", async (_, answer, reason) => {
+  const server = createTcpServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end(answer));
+  });
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const outcome = await sendTo(`https://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  expect(outcome).toEqual({ outcome: "rejected", reason: expect.stringMatching(reason) });
+  await new Promise((resolve) => server.close(resolve));
+});
+
 it("an untrusted certificate gives `rejected`, because nothing was sent", async () => {
   let requests = 0;
   const server = createServer({ key: snsKey, cert: snsCertificate }, () => {
@@ -157,6 +173,11 @@ it.each([
         Object.assign(new Error("b"), { code: "ECONNRESET", syscall: "read" }),
       ]),
     }),
+    "unknown",
+  ],
+  [
+    "Node, a TLS alert that may follow a request",
+    new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ERR_SSL_TLSV1_ALERT_INTERNAL_ERROR" }) }),
     "unknown",
   ],
   ["no error at all", undefined, "unknown"],
