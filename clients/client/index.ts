@@ -30,8 +30,9 @@ export interface ClientOptions {
   /** The customer that owns the key. */
   readonly customerUuid: string;
   /**
-   * Seconds for each attempt, including the whole response. Default 10, as the service waits up to 5 for the carrier
-   * and 2 for its store. At most 3600.
+   * Seconds for each attempt, including the whole response. Default 10, as the service waits up to 5 for the carrier,
+   * 2 for its store and 2 for its source of customers. Set more if it asks others too, such as a challenge
+   * (`docs/operations.md#timeouts`). At most 3600.
    */
   readonly timeout?: number | undefined;
   /**

@@ -95,8 +95,7 @@ export async function askAboutRetry(context: Context, account: Account, deadline
     attempt: attempts + 1,
     now,
   });
-  const own = await askCustomRules(context, candidate);
-  const network = await lookAgain(context, account, phone);
+  const [own, network] = await Promise.all([askCustomRules(context, candidate), lookAgain(context, account, phone)]);
   // To the record, a test number is safe as well; the caller's own rules still judge it.
   const isSafe = listed.safe || (origin?.s === 1 && !isTestNumber(settings, number));
   const fired = withListed(isSafe ? forbidden : [...forbidden, ...own.decisions], listed, now);
