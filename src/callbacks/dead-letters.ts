@@ -1,5 +1,6 @@
 import { chunksOf } from "../core/collections.js";
 import type { Core } from "../core/core.js";
+import type { StoreDeadline } from "../core/deadline.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import type { MemberClaim } from "../domain/claim.js";
 import { deadEvent } from "../domain/delivery.js";
@@ -35,8 +36,8 @@ export function listing({ customer, id }: Authentication, { sequence, nextAt: no
 }
 
 /** Counts the list's entries, up to `limit`, including those whose record has ended. */
-export async function countDeadLetters({ newDeadline, store }: Core, limit: number): Promise<number> {
-  return (await newDeadline().call(() => store.members(list, limit))).length;
+export async function countDeadLetters({ store }: Core, deadline: StoreDeadline, limit: number): Promise<number> {
+  return (await deadline.call(() => store.members(list, limit))).length;
 }
 
 /** Returns the newest `limit` entries whose records still exist. Each read has its own deadline. */

@@ -1,3 +1,4 @@
+import type { StoreDeadline } from "../core/deadline.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { deadEvent, deliveryMargin, dueEvent, fallbackTime, leaseTime, needsWork, redelivered, withoutOldCode } from "../domain/delivery.js";
@@ -231,7 +232,7 @@ export function createOutbox(parts: DeliveryParts) {
     /** Returns given-up events, newest first. */
     deadLetters: (limit: number): Promise<readonly DeadLetter[]> => readDeadLetters(parts, limit),
     /** Counts given-up events, up to `limit`. */
-    dead: (limit: number): Promise<number> => countDeadLetters(parts, limit),
+    dead: (deadline: StoreDeadline, limit: number): Promise<number> => countDeadLetters(parts, deadline, limit),
     /** Queues a given-up event again. Returns false if it does not exist. */
     async redeliver(customer: string, id: string, sequence: number): Promise<boolean> {
       const found = await update(records, newDeadline(), customer, id, (auth): Decided<Authentication | undefined> => {

@@ -1,3 +1,4 @@
+import type { StoreDeadline } from "../core/deadline.js";
 import type { StoreInspection } from "../ports/store.js";
 import type { Context } from "./context.js";
 
@@ -48,43 +49,44 @@ export interface PingOptions {
 const mostDead = 10_000;
 
 /**
- * The store's round trip, clock and settings, and the pending callbacks (docs/contract.md#ping). Writes nothing, and
- * never rejects.
+ * The store's round trip, clock and settings, and the pending callbacks (docs/contract.md#ping), within `storeTimeout`.
+ * Writes nothing, and never rejects.
  */
 export async function ping(parts: Context, { brief = false }: PingOptions = {}): Promise<Ping> {
-  const { store, outbox } = parts;
+  const { store, outbox, newDeadline } = parts;
+  const deadline = newDeadline();
+  const read = () => timed(parts, deadline, () => store.get("ping"));
   try {
-    const first = await timed(parts, () => store.get("ping"));
+    const first = await read();
     if (brief) return { ok: true, store: { round_trip: first.ms, settings: {}, missing: [] }, callbacks: { waiting: outbox.waiting() } };
-    const trips = [first, await timed(parts, () => store.get("ping"))];
-    const dead = await outbox.dead(mostDead);
-    const inspected = await inspection(parts);
+    const [second, dead] = await Promise.all([read(), outbox.dead(deadline, mostDead)]);
+    const inspected = await inspection(parts, deadline);
     return {
       ok: true,
-      store: { round_trip: Math.min(...trips.map(({ ms }) => ms)), settings: {}, missing: [], ...inspected.store },
+      store: { round_trip: Math.min(first.ms, second.ms), settings: {}, missing: [], ...inspected.store },
       callbacks: { dead, waiting: outbox.waiting(), ...(inspected.due !== undefined && { due: inspected.due }) },
     };
   } catch (error) {
     // The store may fail because of something that it can name.
-    const { missing = [] } = brief ? {} : (await inspection(parts)).store;
+    const { missing = [] } = brief ? {} : (await inspection(parts, deadline)).store;
     return { ok: false, store: { settings: {}, missing, fault: wordsOf(error) }, callbacks: { waiting: outbox.waiting() } };
   }
 }
 
-async function timed<T>({ clock, newDeadline }: Context, work: () => Promise<T>) {
+async function timed<T>({ clock }: Context, deadline: StoreDeadline, work: () => Promise<T>) {
   const began = clock.now();
-  const value = await newDeadline().call(work);
+  const value = await deadline.call(work);
   const ended = clock.now();
   return { value, ms: Math.max(0, ended - began), middle: (began + ended) / 2 };
 }
 
 /** What the store reports about itself. A failed inspection is reported, but does not make `ping` fail. */
-async function inspection(parts: Context): Promise<{ readonly store: Partial<Ping["store"]>; readonly due?: number | undefined }> {
+async function inspection(parts: Context, deadline: StoreDeadline): Promise<{ readonly store: Partial<Ping["store"]>; readonly due?: number | undefined }> {
   const { clock, store } = parts;
   const { inspect } = store;
   if (inspect === undefined) return { store: {} };
   try {
-    const { value, middle } = await timed(parts, () => inspect.call(store, clock.now()));
+    const { value, middle } = await timed(parts, deadline, () => inspect.call(store, clock.now()));
     const { kind, time, due, settings = {}, missing = [] }: StoreInspection = value;
     return {
       store: { settings, missing, ...(kind !== undefined && { kind }), ...(time !== undefined && { clock_difference: Math.round(time - middle) }) },

@@ -42,6 +42,15 @@ describe("ping: round trip to the store, clock difference, persistence, backlog"
     expect(await set.verifier.ping()).toEqual({ ok: false, store: { settings: {}, missing: [], fault: "ECONNREFUSED" }, callbacks: { waiting: 0 } });
   });
 
+  it.each(["get", "members", "inspect"] as const)("a store whose %s hangs: a response within `storeTimeout`", async (method) => {
+    const set = setUp();
+    (set.store as unknown as Record<string, unknown>)[method] = () => new Promise(() => {});
+    const pinging = set.verifier.ping();
+    for (let turns = 0; turns < 20; turns++) await new Promise((resolve) => setImmediate(resolve));
+    set.clock.advance(2_000);
+    expect((await pinging).store.fault).toContain("no response within 2000 ms");
+  });
+
   it("a store that fails to be inspected, or cannot be, is still ok", async () => {
     const set = setUp();
     (set.store as { inspect?: unknown }).inspect = async () => Promise.reject(new Error("not allowed"));
