@@ -81,11 +81,14 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   };
 }
 
+/** The name of a class, or a code of ours; with four digits in a row, it could hold a user's code or number. */
+const plainName = /^(?!.*\d{4})[A-Za-z_$][\w$]{0,63}$/;
+
 /** Marks the span as failed, with the code of our error (`unavailable`, `bad_request`) or the error's class. */
 function failed(span: Span, error: unknown): string {
   const { code, name } = (typeof error === "object" && error !== null ? error : {}) as { code?: unknown; name?: unknown };
-  const word = name === "VerifierError" && typeof code === "string" ? code : "error";
+  const word = name === "VerifierError" && typeof code === "string" && plainName.test(code) ? code : "error";
   span.setStatus({ code: SpanStatusCode.ERROR, message: word });
-  if (typeof name === "string") span.setAttribute("error.type", name);
+  if (typeof name === "string") span.setAttribute("error.type", plainName.test(name) ? name : "Error");
   return word;
 }

@@ -4,7 +4,7 @@ import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, Periodic
 import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTelemetry } from "../../adapters/otel/index.js";
-import type { Telemetry } from "../../src/index.js";
+import type { CodeMessage, Telemetry } from "../../src/index.js";
 import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 /** What an SDK registers so that spans have their parents. */
@@ -68,6 +68,21 @@ describe("phoneproof/otel", () => {
     const create = set.finished().at(-1);
     expect(store).toMatchObject({ status: { code: SpanStatusCode.ERROR, message: "error" } });
     expect(create).toMatchObject({ status: { code: SpanStatusCode.ERROR, message: "unavailable" }, attributes: { "error.type": "VerifierError" } });
+    await set.close();
+  });
+
+  it.each([
+    ["a class", (_: CodeMessage) => ({ name: "TimeoutError" }), "TimeoutError"],
+    ["a name with the number and the code", ({ to, code }: CodeMessage) => ({ name: `Failed(${to}, ${code})` }), "Error"],
+    ["a name that ends in the code", ({ code }: CodeMessage) => ({ name: `Failed${code}` }), "Error"],
+    ["a VerifierError whose code is the user's", ({ code }: CodeMessage) => ({ name: "VerifierError", code }), "VerifierError"],
+  ])("the type of an error that a sender throws is the name of its class, without a code or a number: %s", async (_what, fields, type) => {
+    const set = setUpTraced();
+    set.box.answer = (message) => Promise.reject(Object.assign(new Error("failed"), fields(message)));
+    await set.create();
+    const sent = set.finished().find(({ name }) => name === "phoneproof carrier send");
+    expect(sent?.attributes["error.type"]).toBe(type);
+    expect(JSON.stringify([sent?.attributes, sent?.status, sent?.events])).not.toContain(set.box.code());
     await set.close();
   });
 
