@@ -102,6 +102,8 @@ export interface Origin {
   readonly u?: Readonly<Record<string, string>>;
   /** Its messages count in the pot of new countries. */
   readonly p?: 1;
+  /** It came from a strange network while the alarm of its country was on: its messages count for that rule. */
+  readonly t?: 1;
   /** It was on the safe list: its messages are in no cell. */
   readonly s?: 1;
   /** No one reports whether its codes were entered: its cells grow with their own past. */

@@ -26,7 +26,7 @@ import { base36, day } from "./time.js";
 export function originOf(
   ip: string | undefined,
   own: Readonly<Record<string, string>>,
-  flags: { readonly pot: boolean; readonly safe: boolean; readonly grows: boolean },
+  flags: { readonly pot: boolean; readonly safe: boolean; readonly grows: boolean; readonly strange: boolean },
   { address: addresses, strangeNetwork }: SpamPolicy,
   pseudonym: Pseudonym,
 ): Origin | undefined {
@@ -41,6 +41,7 @@ export function originOf(
   }
   if (rules.length > 0) origin.u = Object.fromEntries(rules.map((rule) => [rule, pseudonym(`cell ${own[rule]}`)]));
   if (flags.pot) origin.p = 1;
+  if (flags.strange) origin.t = 1;
   if (flags.safe) origin.s = 1;
   if (flags.grows) origin.g = 1;
   return origin;
@@ -95,7 +96,7 @@ const ofCalls = { ofCalls: true } as const;
 function cellsOf({ customer, number, country, origin = {}, calls }: CellSubject, policy: SpamPolicy, own: readonly OwnCell[], pseudonym: Pseudonym): Cell[] {
   if (origin.s === 1) return [];
   const isGrowing = origin.g === 1;
-  const { range, crowd, newCountries, address } = policy;
+  const { range, crowd, newCountries, address, strangeNetwork } = policy;
   const cells: Cell[] = [];
   /** `more`: what only a cell with credits has. `usualDays`: by how many of them a plain count grows. */
   const add = (name: string, rule: string, { mode, seed, perVerified }: CreditRule, more: Partial<Cell> = {}, usualDays: number = growth.factor) => {
@@ -117,6 +118,9 @@ function cellsOf({ customer, number, country, origin = {}, calls }: CellSubject,
   if (calls !== undefined && country !== undefined && policy.calls.mode !== "off") add(`k:${country}`, "calls", policy.calls, { ...once, ...ofCalls });
   if (origin.p === 1 && newCountries.mode !== "off")
     add("p", "newCountries", newCountries, { floor: balanceFloor(Math.floor(-newCountries.seed)), ...once }, growth.newCountriesFactor);
+  if (origin.t === 1 && strangeNetwork.mode !== "off") {
+    add(`t:${country}`, "strangeNetwork", { mode: strangeNetwork.mode, seed: strangeNetwork.base, perVerified: 2 }, once);
+  }
   if (origin.a !== undefined && address.mode !== "off")
     add(`a:${origin.a}`, "address", isGrowing ? { ...address, seed: growth.addressSeed * address.seed } : address);
   for (const cell of own) {

@@ -60,13 +60,13 @@ export async function askAboutCreate(
     unreachableChannels(context, deadline, account.customer, number),
   ]);
   const safe = listed.safe || isTestNumber(settings, number);
-  const { isNew, decided } = await countryRules(context, account, deadline, safe ? undefined : country, ip, grows);
+  const { isNew, strange } = await countryState(context, account, deadline, safe ? undefined : country, ip, grows);
   const signals = signalDecisions(spam.signals.mode, { deviceType, deviceId, country }, ipInfo, clock.now());
-  const origin = originOf(ip, own.cells, { pot: isNew, safe, grows }, spam, keyring.pseudonym);
+  const origin = originOf(ip, own.cells, { pot: isNew, safe, grows, strange }, spam, keyring.pseudonym);
   const isFixed = phone.lineType === "FixedLine" || found?.isFixed === true;
   const byCall = isFixed ? "fixed line" : channel === "voice" ? "wished" : undefined;
   const fired = withListed(listed.safe || proof ? [] : own.decisions, listed, now);
-  return { ip, deviceId, network: found?.network, unreachable, safe, proof, decided: [...decided, ...signals], fired, origin, byCall };
+  return { ip, deviceId, network: found?.network, unreachable, safe, proof, decided: signals, fired, origin, byCall };
 }
 
 /**
@@ -74,11 +74,10 @@ export async function askAboutCreate(
  * `isStart`: a start by number or a delivery, which throws `blocked_number` as a create does.
  */
 export async function askAboutRetry(context: Context, account: Account, deadline: StoreDeadline, auth: Authentication, isStart = false): Promise<Outside> {
-  const { clock, countries, lists, settings } = context;
-  const { number, attempts, country, deviceType, origin } = auth;
+  const { clock, lists, settings } = context;
+  const { number, attempts, deviceType, origin } = auth;
   const now = clock.now();
-  const alarm = country === undefined ? undefined : countries.alarmOf(account, country);
-  const decided = await strangeNetwork(context, account, deadline, country ?? "", origin?.w, alarm);
+  const decided = await strangeSince(context, account, deadline, auth);
   const unreachable = await unreachableChannels(context, deadline, account.customer, number);
   const phone = readAgain(context, number);
   const forbidden = forbiddenSince(context, phone);
@@ -108,39 +107,40 @@ export function asksAboutRetries({ spamRules, lists, lookupBeforeSend }: Setting
 }
 
 /**
- * The rules `newCountries` and `strangeNetwork` (docs/contract.md#spam-strange-network), as far as they are known
- * before a create's commit. `isNew`: the message counts towards the budget for new countries.
+ * What a create's cells need to know of its country before the commit. `isNew`: the message counts towards the budget
+ * for new countries. `strange`: it counts for the rule `strangeNetwork`.
  */
-async function countryRules(
+async function countryState(
   parts: Messages,
   account: Account,
   deadline: StoreDeadline,
   country: string | undefined,
   ip: string | undefined,
   grows: boolean,
-): Promise<Pick<CountryState, "isNew"> & Pick<Outside, "decided">> {
-  if (country === undefined) return { isNew: false, decided: [] };
+): Promise<Pick<CountryState, "isNew"> & { readonly strange: boolean }> {
+  if (country === undefined) return { isNew: false, strange: false };
   if (grows) {
     const { customer, policy } = account;
     const isNew =
       policy.spam.newCountries.mode !== "off" && growth.days * (await parts.past.usualDay(deadline, pastOfCountry(customer, country))) < growth.newCountry;
-    return { isNew, decided: [] };
+    return { isNew, strange: false };
   }
   const { isNew, alarm } = await parts.countries.stateOf(deadline, account, country);
   const network = alarm === undefined || ip === undefined ? undefined : parts.keyring.pseudonym(`network ${networkOf(addressKey(ip))}`).slice(0, 11);
-  return { isNew, decided: await strangeNetwork(parts, account, deadline, country, network, alarm) };
+  return { isNew, strange: await isStrange(parts, account, deadline, country, network) };
 }
 
-/** Evaluates `strangeNetwork` by the country's alarm and the network of origin. */
-async function strangeNetwork(
-  { clock, countries }: Messages,
-  { customer, policy }: Account,
-  deadline: StoreDeadline,
-  country: string,
-  network: string | undefined,
-  alarm: CountryState["alarm"],
-): Promise<readonly Decision[]> {
-  if (alarm === undefined || network === undefined || (await countries.knowsNetwork(deadline, customer, country, network))) return [];
-  const { mode } = policy.spam.strangeNetwork;
-  return [{ at: clock.now(), rule: "strangeNetwork", mode: mode === "shadow" ? "shadow" : "enforce", ...alarm }];
+/** Whether no one verified from the network in this country (docs/contract.md#spam-strange-network). */
+async function isStrange({ countries }: Messages, { customer }: Account, deadline: StoreDeadline, country: string, network: string | undefined) {
+  return network !== undefined && !(await countries.knowsNetwork(deadline, customer, country, network));
+}
+
+/** Rejects the retry of a record that was made before its country's alarm: its messages are in no cell of the rule. */
+async function strangeSince(parts: Messages, account: Account, deadline: StoreDeadline, auth: Authentication): Promise<readonly Decision[]> {
+  const { country, origin = {} } = auth;
+  if (country === undefined || origin.t === 1) return [];
+  const alarm = parts.countries.alarmOf(account, country);
+  if (alarm === undefined || !(await isStrange(parts, account, deadline, country, origin.w))) return [];
+  const { mode } = account.policy.spam.strangeNetwork;
+  return [{ at: parts.clock.now(), rule: "strangeNetwork", mode: mode === "shadow" ? "shadow" : "enforce", ...alarm }];
 }

@@ -4,7 +4,7 @@ import { originOf } from "../../src/domain/spam-rules.js";
 
 const off = { mode: "off" as const };
 const kept = (change: Partial<typeof defaultSpamPolicy>) =>
-  originOf("192.0.2.7", {}, { pot: false, safe: false, grows: false }, { ...defaultSpamPolicy, ...change }, (text) => `hash of ${text}`);
+  originOf("192.0.2.7", {}, { pot: false, safe: false, grows: false, strange: false }, { ...defaultSpamPolicy, ...change }, (text) => `hash of ${text}`);
 
 test("only what a rule reads of an address is stored", () => {
   const address = { ...defaultSpamPolicy.address, ...off };

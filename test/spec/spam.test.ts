@@ -197,26 +197,57 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     ).toEqual({ sent: 10, refused: 10 });
   });
 
-  it("strange network: blocks a /16 or IPv6 /32 from which no one verified in the country, only while its alarm is on", async () => {
+  it("strange network: while a country's alarm is on, one cell, seed 20, for each /16 and IPv6 /32 from which no one verified in it", async () => {
     const set = setUpSpam(only("strangeNetwork"));
     for (let user = 0; user < 5; user++) await set.verify(french(user), { ip: "198.51.100.7" });
     await set.verify(french(5), { ip: "2001:db8:1::1" });
     set.clock.advance(3 * hour);
     expect(
       await set.many(
-        40,
+        60,
         (index) => french(100 + index),
         (index) => ({ ip: `203.${index}.0.1` }),
       ),
-      "the alarm goes on at more than 20 open within the hour",
-    ).toEqual({ sent: 21, refused: 19 });
-    expect(await set.why(french(300), { ip: "203.99.0.1" })).toMatchObject([{ rule: "strangeNetwork", mode: "enforce" }]);
+      "the alarm goes on at more than 20 open within the hour, and the cell takes 20",
+    ).toEqual({ sent: 41, refused: 19 });
+    expect(await set.why(french(300), { ip: "203.99.0.1" })).toEqual([{ rule: "strangeNetwork", mode: "enforce", value: 20, threshold: 20 }]);
     expect(await set.send(french(301), { ip: "198.51.200.9" }), "a network from which people verified").toBe("pending");
     expect(await set.send(french(304), { ip: "2001:db8:ffff::1" }), "the same /32").toBe("pending");
     expect(await set.send(french(305), { ip: "2001:db9:1::1" }), "another /32").toBe("spam_detected");
     expect(await set.send(french(302)), "a missing ip skips that rule").toBe("pending");
     set.clock.advance(3 * hour);
     expect(await set.send(french(303), { ip: "203.99.0.1" }), "the alarm is over").toBe("pending");
+  });
+
+  it("strange network: who verifies gives the cell its messages and two more, and makes the network known", async () => {
+    const set = setUpSpam(only("strangeNetwork"));
+    const strangers = (from: number, count: number) =>
+      set.many(
+        count,
+        (index) => french(from + index),
+        (index) => ({ ip: `203.${from + index}.0.1` }),
+      );
+    for (let user = 0; user < 10; user++) await set.verify(french(1_000 + user), { ip: "198.51.100.7" });
+    set.clock.advance(3 * hour);
+    expect(await strangers(0, 40)).toEqual({ sent: 40, refused: 0 });
+    await set.verify(french(40), { ip: "203.40.0.1" });
+    expect(await strangers(41, 6)).toEqual({ sent: 3, refused: 3 });
+    expect(await set.send(french(60), { ip: "203.40.9.9" }), "the network of who verified").toBe("pending");
+  });
+
+  it("strange network: the retries of creates from before the alarm are blocked", async () => {
+    const set = setUpSpam(only("strangeNetwork"));
+    const { authentication_uuid } = await set.create({ phone_number: french(0), ip: "203.200.0.1" });
+    await set.many(
+      20,
+      (index) => french(100 + index),
+      (index) => ({ ip: `203.${index}.0.1` }),
+    );
+    set.clock.advance(30_000);
+    expect((await set.retry(authentication_uuid)).status).toBe("rate_limited");
+    const later = await set.create({ phone_number: french(1), ip: "203.201.0.1" });
+    set.clock.advance(30_000);
+    expect((await set.retry(later.authentication_uuid)).status, "of a create after it").toBe("approved");
   });
 
   it("trust: a number that this customer's users verified before (90 days) passes all spam rules while it has fewer than 3 open (docs/contract.md#trust)", async () => {

@@ -77,7 +77,7 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
   },
   strangeNetwork: {
     means: "Many codes sent to the number's country were not entered lately, and no one in that country has verified from this network within a week.",
-    fix: "It ends with the country's alarm, usually within an hour or two. Put networks that you know on `lists.safe`.",
+    fix: "It recovers as users of new networks verify, and ends with the country's alarm, usually within an hour or two. Put networks that you know on `lists.safe`.",
   },
   signals: {
     means: "The device or address details in the request do not fit: the reason is shown.",
