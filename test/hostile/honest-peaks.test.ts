@@ -1,0 +1,185 @@
+import { describe, expect, it } from "vitest";
+import {
+  andorran,
+  anywhereInFrance,
+  day,
+  faroese,
+  group,
+  hour,
+  manyNetworks,
+  minute,
+  ofMillions,
+  ofOneTown,
+  rejectedPercent,
+  town,
+  uzbekMillion,
+} from "./honest-peaks-kit.js";
+
+const french = { number: anywhereInFrance, ip: manyNetworks };
+
+describe("a young country: the alarm and its strange networks", () => {
+  it("lets users in two hours after 200 of them came in the first minute of a launch (docs/contract.md#spam-strange-network, docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
+    const here = town();
+    const [first, soon, later] = [group(), group(), group()];
+    here.come(first, 200, 0, minute, french);
+    here.come(soon, 120, minute, 2 * hour, french);
+    here.come(later, 120, 2 * hour, 2 * hour, french);
+    await here.play();
+    expect(rejectedPercent(later), JSON.stringify({ first, soon, later })).toBeLessThanOrEqual(1);
+  });
+
+  it("lets users in two hours after a carrier delivered nothing in the first 40 minutes of a launch (docs/contract.md#spam-strange-network, docs/fraud.md#what-an-attacker-can-lock-out)", async () => {
+    const here = town();
+    const [first, later] = [group(), group()];
+    here.come(first, 40, 0, 40 * minute, { ...french, entering: 0 });
+    here.come(group(), 120, 40 * minute, 2 * hour, french);
+    here.come(later, 120, 160 * minute, 2 * hour, french);
+    await here.play();
+    expect(
+      Object.keys(later.by).filter((rule) => rule === "strangeNetwork"),
+      JSON.stringify({ first, later }),
+    ).toEqual([]);
+  });
+
+  it.each([
+    [30, 2],
+    [60, 0],
+  ])(
+    "lets users in two hours after an attack of one minute, if %d an hour come and who is rejected tries again %d times (docs/fraud.md#what-an-attacker-can-lock-out)",
+    async (perHour, triesAgain) => {
+      const here = town();
+      let sent = 0;
+      for (let i = 0; i < 60; i++) {
+        here.at(i * 1_000, async () => {
+          if ((await here.site.create(anywhereInFrance(here.next), { ip: `190.${i}.1.1` })).status === "pending") sent++;
+        });
+      }
+      const later = group();
+      here.come(group(), 2 * perHour, minute, 2 * hour, { ...french, triesAgain });
+      here.come(later, 2 * perHour, 2 * hour, 2 * hour, { ...french, triesAgain });
+      await here.play();
+      expect(
+        Object.keys(later.by).filter((rule) => rule === "strangeNetwork"),
+        JSON.stringify({ sent, later }),
+      ).toEqual([]);
+    },
+  );
+
+  it("rejects at most one in a hundred of 200 visits in a minute, in a country with 50 visits a day (docs/fraud.md#results)", async () => {
+    const here = town();
+    const [before, spot] = [group(), group()];
+    here.come(before, 150, 0, 3 * day, french);
+    here.come(spot, 200, 3 * day, minute, french);
+    await here.play();
+    expect(rejectedPercent(before)).toBeLessThanOrEqual(1);
+    expect(rejectedPercent(spot), JSON.stringify(spot)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("the crowd rule where few ranges exist", () => {
+  it.each([
+    ["the Faroe Islands", faroese, 300],
+    ["Andorra", andorran, 300],
+    ["a US town", ofOneTown, 300],
+  ])(
+    "rejects at most one in a hundred of the honest users of %s (docs/contract.md#spam-crowd, docs/fraud.md#what-an-attacker-can-lock-out)",
+    async (_, number, perDay) => {
+      const here = town();
+      const days = [group(), group(), group()];
+      for (const [i, one] of days.entries()) here.come(one, perDay, i * day + 7 * hour, 16 * hour, { number, ip: manyNetworks, entering: 0.75 });
+      await here.play();
+      expect(rejectedPercent(...days), JSON.stringify(days)).toBeLessThanOrEqual(1);
+    },
+  );
+
+  it("lets 400 users of the Faroe Islands sign in each day, who verified the day before (docs/contract.md#trust, docs/contract.md#spam-crowd)", async () => {
+    const here = town();
+    const users = Array.from({ length: 400 }, () => ({ number: faroese(here.next), ip: manyNetworks(here.next) }));
+    const days = [group(), group(), group()];
+    for (const [i, one] of days.entries()) {
+      for (const user of users) here.come(one, 1, i * day + 7 * hour, 16 * hour, { number: () => user.number, ip: () => user.ip, entering: 0.97 });
+    }
+    await here.play();
+    expect(rejectedPercent(...days), JSON.stringify(days)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("one address", () => {
+  it.each([
+    ["a class of 30 that begins within 20 seconds", 30, 20_000],
+    ["a stadium of 500 within three minutes", 500, 3 * minute],
+  ])("rejects at most one in a hundred of %s (docs/decisions/no-caps-per-ip.md, docs/fraud.md#results)", async (_, people, span) => {
+    const here = town();
+    const them = group();
+    here.come(group(), 400, 0, 2 * day, french);
+    here.come(them, people, 2 * day, span, { number: anywhereInFrance, ip: () => "81.7.7.7" });
+    await here.play();
+    expect(rejectedPercent(them), JSON.stringify(them)).toBeLessThanOrEqual(1);
+  });
+});
+
+describe("fraud in an unused country", () => {
+  it("gets two more messages for each of 100 numbers of their own, not twenty-five (docs/fraud.md#how-the-rules-work, docs/fraud.md#results)", async () => {
+    const here = town();
+    let [own, sent] = [0, 0];
+    const ip = () => `46.20.${Math.floor(here.next() * 250)}.${1 + Math.floor(here.next() * 250)}`;
+    for (let i = 0; i < 100; i++) {
+      here.at(i * 2 * minute, async () => {
+        if ((await here.site.prove(`${uzbekMillion(i % 20)}${10 + Math.floor(i / 20) * 17}1111`, { ip: ip() })) === "pending") own++;
+      });
+    }
+    const number = ofMillions(20);
+    for (let i = 0; i < 1_500; i++) {
+      here.at(4 * hour + i * 5_000, async () => {
+        if ((await here.site.create(number(here.next), { ip: ip() })).status === "pending") sent++;
+      });
+    }
+    await here.play();
+    expect(own).toBe(100);
+    expect(sent).toBeLessThanOrEqual(30 + 2 * 100);
+  });
+});
+
+describe("guards", () => {
+  it("takes a number's messages back once, by an unlock and then by its code (docs/contract.md#unlock, docs/contract.md#balance)", async () => {
+    const { site } = town();
+    const user = { phone_number: "+33612000001" };
+    const { authentication_uuid } = await site.create(user.phone_number);
+    for (const wait of [31_000, 61_000]) {
+      site.clock.advance(wait);
+      expect((await site.verifier.retry({ authentication_uuid })).status).toBe("approved");
+    }
+    expect((await site.verifier.unlock(user)).unlocked).toBe(true);
+    await site.enter(authentication_uuid);
+    let sent = 0;
+    for (let i = 0; i < 20; i++) if ((await site.create(`+336120001${String(i).padStart(2, "0")}`)).status === "pending") sent++;
+    expect(sent).toBe(5 + 2);
+  });
+
+  it("counts in stats each request that a peak rejected, under the rules of the events (docs/watching.md#statistics)", async () => {
+    const refused: string[] = [];
+    const here = town(3, { statistics: {} }, (rules) => refused.push(...rules));
+    const start = here.site.clock.now();
+    const [one, other] = [group(), group()];
+    here.come(one, 300, 0, 5 * minute, french);
+    here.come(other, 100, 0, 5 * minute, { number: anywhereInFrance, ip: () => "81.7.7.7" });
+    await here.play();
+    here.site.clock.advance(minute);
+    await expect.poll(async () => (await here.site.verifier.stats({ from: new Date(start), to: new Date(start + day) })).refused).toBe(refused.length);
+    const { refusals, sends } = await here.site.verifier.stats({ from: new Date(start), to: new Date(start + day) });
+    expect(sends).toBe(here.site.messages.length);
+    for (const rule of new Set(refused)) {
+      const counted = refusals.filter((row) => row.rule === rule).reduce((all, row) => all + row.refused, 0);
+      expect(counted, rule).toBe(refused.filter((name) => name === rule).length);
+    }
+    expect(new Set(refused).size).toBeGreaterThan(1);
+  });
+
+  it("rejects no one of 800 who share three addresses of their operator over half a day (docs/decisions/no-caps-per-ip.md)", async () => {
+    const here = town();
+    const them = group();
+    here.come(them, 800, 0, 4 * hour, { number: anywhereInFrance, ip: (next) => `100.7.7.${1 + Math.floor(next() * 3)}` });
+    await here.play();
+    expect(rejectedPercent(them), JSON.stringify(them)).toBeLessThanOrEqual(1);
+  });
+});
