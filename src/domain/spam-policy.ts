@@ -50,7 +50,8 @@ export interface SpamPolicy {
   readonly signals: SpamRuleSettings;
   /**
    * A number that this customer's users verified within 90 days is exempt from all of these but `crowd` while it has
-   * fewer than `open` open messages. 0: never exempt.
+   * fewer than `open` open messages; from `crowd` too if it verified more than a day ago, while it had fewer than two
+   * messages within 24 hours. 0: never exempt.
    */
   readonly trust: { readonly open: number };
 }

@@ -171,9 +171,17 @@ export interface Exemptions {
   readonly limits: ReadonlyMap<string, number>;
   /**
    * The number is trusted: its window of sends may hold this many sends of a day, so that concurrent requests cannot
-   * exceed `trust.open` either. `decision`: what the rule decides if it holds more.
+   * exceed `trust.open` either.
    */
-  readonly trusted?: { readonly sends: number; readonly decision: Decision };
+  readonly trusted?: Trusted;
+  /** The number passes the crowd rule, in the same way. */
+  readonly trustedByCrowd?: Trusted;
+}
+
+/** Limits a trusted number's sends of a day. `decision`: what the rule decides if there are more. */
+interface Trusted {
+  readonly sends: number;
+  readonly decision: Decision;
 }
 
 export const noExemptions: Exemptions = { all: false, rules: new Set(), limits: new Map() };
@@ -217,7 +225,8 @@ export function spamCharges(
     const isCount = perVerified === undefined;
     const isCrowd = rule === "crowd";
     const higher = exempt.limits.get(rule) ?? learned(sum);
-    const isWaived = exempt.rules.has(rule) || (exempt.all && !isCrowd) || higher === Number.POSITIVE_INFINITY;
+    const isTrusted = isCrowd ? exempt.trustedByCrowd !== undefined : exempt.all;
+    const isWaived = exempt.rules.has(rule) || isTrusted || higher === Number.POSITIVE_INFINITY;
     const mode = isWaived ? "off" : cell.mode;
     const threshold = Math.ceil(isWaived || higher === undefined ? seed : higher);
     const messages = isKnown && !isCrowd ? 0 : 1;
@@ -237,8 +246,8 @@ export function spamCharges(
   return [...charges, ...refusing.map(never)];
 }
 
-/** Limits the open messages of a trusted number. `send`: its claim in the window of sends. */
-export function trustCharge(send: MemberClaim, { sends, decision }: NonNullable<Exemptions["trusted"]>, moment: Moment): SpamCharge {
+/** Limits the messages of a trusted number. `send`: its claim in the window of sends. */
+export function trustCharge(send: MemberClaim, { sends, decision }: Trusted, moment: Moment): SpamCharge {
   const claim = { ...send, limit: sends, since: sinceOf(moment, day) };
   return { rule: decision.rule, mode: "enforce", decided: decision, claim, threshold: sends, counts: "plain", seed: sends };
 }
@@ -282,8 +291,10 @@ export function exemptedBy(look: SecondLook, decision: Decision, held: number, e
     const sends = sendsOfTrusted(look, policy, decision.at);
     return sends === undefined || sends === exempt.trusted?.sends ? undefined : { ...exempt, all: true, trusted: { sends, decision } };
   }
+  if (exempt.trustedByCrowd !== undefined) return undefined;
   const allowed = policy.crowd.share * (look.million ?? 0);
-  return allowed > held && allowed > (exempt.limits.get("crowd") ?? policy.crowd.messages) ? withLimit(exempt, "crowd", allowed) : undefined;
+  if (allowed > held && allowed > (exempt.limits.get("crowd") ?? policy.crowd.messages)) return withLimit(exempt, "crowd", allowed);
+  return policy.trust.open > 0 && passesCrowd(look, decision.at) ? { ...exempt, trustedByCrowd: { sends: mostPastCrowd, decision } } : undefined;
 }
 
 /** Raises the limit of a rule. */
@@ -301,6 +312,18 @@ function sendsOfTrusted({ sends, verified, known = false }: SecondLook, { trust 
   const lately = sends.map(readMember).filter(({ at }) => at > now - day);
   const open = lately.filter(({ id }) => !proven.has(id)).length;
   return open < trust.open ? lately.length - open + trust.open : undefined;
+}
+
+/** How many of a day's sends may pass the crowd rule because the number is trusted. */
+const mostPastCrowd = 2;
+
+/**
+ * "passes the crowd rule too if it verified more than a day ago, while it had fewer than 2 messages within 24 hours"
+ * (docs/contract.md#trust): an attacker who enters the codes trusts himself, but only from the next day on.
+ */
+function passesCrowd({ sends, verified }: SecondLook, now: number): boolean {
+  const isReturning = verified.map(readMember).some(({ at }) => at > now - trustedFor && at <= now - day);
+  return isReturning && sends.map(readMember).filter(({ at }) => at > now - day).length < mostPastCrowd;
 }
 
 /** Whether no rule counts messages. Nothing is then counted for rules, and no number is trusted. */

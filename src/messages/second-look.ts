@@ -66,11 +66,12 @@ export async function lookAgain(
   return exemptedBy({ sends: [...sends, ...listed], verified, million, known }, decision, held, exempt, policy.spam);
 }
 
-/** Limits a trusted number's open messages, if its sends are counted individually. */
-export function trustCharges(caps: readonly Charge[], { trusted }: Exemptions, moment: Moment): SpamCharge[] {
-  if (trusted === undefined) return [];
+/** Limits a trusted number's messages, if its sends are counted individually. */
+export function trustCharges(caps: readonly Charge[], { trusted, trustedByCrowd }: Exemptions, moment: Moment): SpamCharge[] {
+  const limits = [trusted, trustedByCrowd].filter((limit) => limit !== undefined);
+  if (limits.length === 0) return [];
   const sends = caps.map(({ rule, claim }) => (rule.startsWith("perNumber") ? claim : undefined)).find((claim) => claim !== undefined && "member" in claim);
-  return sends !== undefined && "member" in sends ? [trustCharge(sends, trusted, moment)] : [];
+  return sends !== undefined && "member" in sends ? limits.map((limit) => trustCharge(sends, limit, moment)) : [];
 }
 
 /**

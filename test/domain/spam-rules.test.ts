@@ -206,6 +206,20 @@ describe("a second check (docs/contract.md#second-look)", () => {
     expect(look(300, 25)).toBe(30);
     expect(look(300, 30)).toBeUndefined();
   });
+
+  it("crowd: verified more than a day and at most 90 days ago, and fewer than 2 messages within 24 hours", () => {
+    const decision = { at: now, rule: "crowd", mode: "enforce" } as const;
+    const look = (verified: number[], sends: number[], open = 3) => {
+      const found = { verified: verified.map((days) => `v/${at(days)}`), sends: sends.map((days, index) => `s${index}/${at(days)}/1`) };
+      return exemptedBy(found, decision, 25, noExemptions, { ...defaultSpamPolicy, trust: { open } })?.trustedByCrowd?.sends;
+    };
+    expect(look([2], [])).toBe(2);
+    expect(look([0.5], [])).toBeUndefined();
+    expect(look([91], [])).toBeUndefined();
+    expect(look([2, 0.5], [2, 0.5])).toBe(2);
+    expect(look([2], [0.5, 0.2])).toBeUndefined();
+    expect(look([2], [], 0)).toBeUndefined();
+  });
 });
 
 describe("a country's alarm (docs/contract.md#spam-strange-network)", () => {

@@ -133,20 +133,5 @@ export const manyNetworks = (next: () => number): string => {
 /** Faroese mobiles have six digits: 21 to 28 belong to the larger operator, 71 to 79 to the other one. */
 export const faroese = (next: () => number): string => `+298${next() < 0.8 ? 21 + Math.floor(next() * 8) : 71 + Math.floor(next() * 9)}${digits(next, 4)}`;
 
-/** Andorran mobiles have six digits, and begin with 3 (most) or 6. */
-export const andorran = (next: () => number): string => `+376${next() < 0.7 ? 3 : 6}${digits(next, 5)}`;
-
-/** A US town: numbers of eleven exchanges of one area code. */
-export const ofOneTown = (next: () => number): string =>
-  `+1307${["248", "258", "272", "337", "421", "461", "556", "630", "631", "640", "690"][Math.floor(next() * 11)]}${digits(next, 4)}`;
-
-/** Numbers of `millions` blocks of a million, of ten Uzbek operators. */
-export const ofMillions =
-  (millions: number) =>
-  (next: () => number): string =>
-    `${uzbekMillion(Math.floor(next() * millions))}${digits(next, 6)}`;
-
-export const uzbekMillion = (index: number): string => `+998${[90, 91, 93, 94, 95, 97, 98, 99, 88, 33][index % 10]}${Math.floor(index / 10) % 10}`;
-
 export const day = 24 * hour;
 export { hour, minute };

@@ -263,10 +263,27 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     expect(await set.send(french(1)), "120 days later").toBe("spam_detected");
   });
 
-  it("trust: does not exempt from the crowd rule", async () => {
+  it("trust: passes the crowd rule if the number verified more than a day ago, while it had fewer than 2 messages within 24 hours", async () => {
     const set = setUpSpam({ ...only("crowd"), trust: { open: 3 } });
-    for (let user = 0; user < 25; user++) await set.verify(french(user));
-    expect(await set.send(french(1))).toBe("spam_detected");
+    await set.verify(french(0));
+    set.clock.advance(day + 1);
+    for (let user = 1; user < 25; user++) await set.verify(french(user));
+    expect(await set.send(french(1)), "verified today").toBe("spam_detected");
+    expect([await set.send(french(0)), await set.send(french(0))]).toEqual(["pending", "pending"]);
+    expect(await set.send(french(0)), "two within 24 hours").toBe("spam_detected");
+    expect(await set.why(french(0))).toEqual([{ rule: "crowd", mode: "enforce", value: 27, threshold: 25 }]);
+    expect(await set.send(french(99)), "a new number").toBe("spam_detected");
+    set.clock.advance(90 * day);
+    await set.many(40, (index) => french(100 + index));
+    expect(await set.send(french(0)), "more than 90 days ago").toBe("spam_detected");
+  });
+
+  it("trust: `open: 0` exempts from no rule, the crowd rule included", async () => {
+    const set = setUpSpam({ ...only("crowd"), trust: { open: 0 } });
+    await set.verify(french(0));
+    set.clock.advance(2 * day);
+    await set.many(40, (index) => french(100 + index));
+    expect(await set.send(french(0))).toBe("spam_detected");
   });
 
   it("customers do not share cells", async () => {
