@@ -51,14 +51,19 @@ describe("a young country: the alarm and its strange networks", () => {
     },
   );
 
-  it("rejects at most one in a hundred of 200 visits in a minute, in a country with 50 visits a day (docs/fraud.md#results)", async () => {
-    const here = town();
-    const [before, spot] = [group(), group()];
+  it.each([
+    ["some", 40, 20],
+    ["none, if policy.spam.strangeNetwork.base is 200,", 0, 200],
+  ])("rejects %s of 200 who come within a minute where 50 come a day, and none in the next hour (docs/fraud.md#results)", async (_, percent, base) => {
+    const here = town(3, { policy: { spam: { strangeNetwork: { base } } } });
+    const [before, spot, after] = [group(), group(), group()];
     here.come(before, 150, 0, 3 * day, french);
     here.come(spot, 200, 3 * day, minute, french);
+    here.come(after, 20, 3 * day + 5 * minute, hour, french);
     await here.play();
     expect(rejectedPercent(before)).toBeLessThanOrEqual(1);
-    expect(rejectedPercent(spot), JSON.stringify(spot)).toBeLessThanOrEqual(1);
+    expect(rejectedPercent(spot), JSON.stringify(spot)).toBeLessThanOrEqual(percent);
+    expect(rejectedPercent(after), JSON.stringify(after)).toBe(0);
   });
 });
 
