@@ -56,7 +56,7 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
   "range 6": { means: "Too many codes sent to the million numbers around this one were not entered.", fix: recovers },
   crowd: {
     means: "The 10,000 numbers around this one have had too many messages in a day, verified or not.",
-    fix: "Usually an attacker who enters the codes: look at who signs up. If the users are real, raise `policy.spam.crowd.messages`.",
+    fix: "It may be an attacker who enters the codes: look at who signs up. A small country or a town looks the same. If the users are real, raise `policy.spam.crowd`: `messages` or `share`.",
   },
   country: { means: "Too many codes sent to the number's country were not entered.", fix: recovers },
   newCountries: {
