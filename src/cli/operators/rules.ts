@@ -7,7 +7,8 @@ export interface RuleWords {
 }
 
 const waitOrUnlock = "Wait until there is room, or lift it once a day with `phoneproof unlock`.";
-const recovers = "It recovers as users verify, within 36 hours at the latest. Put numbers of your own on `lists.safe` or in `testNumbers`.";
+const recovers =
+  "It recovers as users verify, within 36 hours at the latest if a third of the messages are verified. Put numbers of your own on `lists.safe` or in `testNumbers`.";
 
 /** By name, with the limits of an example. `docs/no-code.md` has the same table; a test compares them. */
 export const ruleWords: Readonly<Record<string, RuleWords>> = {
@@ -65,11 +66,11 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
   },
   address: {
     means: "Too many codes requested from this address were not entered.",
-    fix: "It recovers as users verify, within 36 hours at the latest. Check that `ip` is the user's address, not your proxy's. Put networks of your own on `lists.safe`.",
+    fix: "It recovers as users verify, within 36 hours at the latest if a third of the messages are verified. Check that `ip` is the user's address, not your proxy's. Put networks of your own on `lists.safe`.",
   },
   calls: {
     means: "Too many codes spoken in calls to this country were not entered.",
-    fix: "Send a message instead. It recovers as users verify, within 36 hours at the latest. Call only countries that need it: option `countries` of the sender.",
+    fix: "Send a message instead. It recovers as users verify, within 36 hours at the latest if a third of the messages are verified. Call only countries that need it: option `countries` of the sender.",
   },
   fallback: {
     means: "A message did not arrive, and no other route could take its replacement.",
