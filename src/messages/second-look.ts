@@ -1,5 +1,5 @@
 import type { Outcome } from "../core/records/transact.js";
-import type { Moment } from "../domain/claim.js";
+import type { MemberClaim, Moment } from "../domain/claim.js";
 import { readBalance } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { type Charge, measured, namesOfNumber } from "../domain/quota.js";
@@ -29,7 +29,7 @@ import { membersOf } from "./number-windows.js";
 export async function lookAgain(
   messages: Messages,
   { deadline, outside: { known } }: MessageRequest<string>,
-  { account: { customer, policy }, message: { next }, moment }: MessageCommit,
+  { account: { customer, policy }, charges, message: { next }, moment }: MessageCommit,
   charge: SpamCharge,
   held: number,
   decision: Decision,
@@ -63,15 +63,23 @@ export async function lookAgain(
     membersOf(messages, verifiedWindow(customer, next.number, keyring.pseudonym), deadline),
     isCrowd ? millionHolds() : undefined,
   ]);
-  return exemptedBy({ sends: [...sends, ...listed], verified, million, known }, decision, held, exempt, policy.spam);
+  // A shadow rule decides after the commit, which has counted this message.
+  const own = sendIn(charges)?.member;
+  const others = sends.filter((member) => member !== own);
+  return exemptedBy({ sends: [...others, ...listed], verified, million, known }, decision, held, exempt, policy.spam);
+}
+
+/** The claim in the window of the number's sends, if they are counted individually. */
+function sendIn(charges: readonly Charge[]): MemberClaim | undefined {
+  const claims = charges.map(({ rule, claim }) => (rule.startsWith("perNumber") ? claim : undefined));
+  return claims.find((claim) => claim !== undefined && "member" in claim);
 }
 
 /** Limits a trusted number's messages, if its sends are counted individually. */
 export function trustCharges(caps: readonly Charge[], { trusted, trustedByCrowd }: Exemptions, moment: Moment): SpamCharge[] {
   const limits = [trusted, trustedByCrowd].filter((limit) => limit !== undefined);
-  if (limits.length === 0) return [];
-  const sends = caps.map(({ rule, claim }) => (rule.startsWith("perNumber") ? claim : undefined)).find((claim) => claim !== undefined && "member" in claim);
-  return sends !== undefined && "member" in sends ? limits.map((limit) => trustCharge(sends, limit, moment)) : [];
+  const send = limits.length > 0 ? sendIn(caps) : undefined;
+  return send === undefined ? [] : limits.map((limit) => trustCharge(send, limit, moment));
 }
 
 /**

@@ -278,6 +278,21 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     expect(await set.send(french(0)), "more than 90 days ago").toBe("spam_detected");
   });
 
+  it.each([
+    ["range", 3, 5],
+    ["crowd", 2, 25],
+  ] as const)(
+    "trust: the rule %s in `shadow` lets %d messages of a trusted number pass, as in `enforce` (docs/contract.md#modes)",
+    async (rule, passing, room) => {
+      const set = setUpSpam({ ...only(), [rule]: { mode: "shadow" }, trust: { open: 3 } });
+      await set.verify(french(0));
+      set.clock.advance(2 * day);
+      await set.many(room, (index) => french(100 + index));
+      for (let message = 0; message < passing; message++) expect(await set.why(french(0)), `message ${message}`).toEqual([]);
+      expect(await set.why(french(0))).toMatchObject([{ mode: "shadow" }]);
+    },
+  );
+
   it("trust: `open: 0` exempts from no rule, the crowd rule included", async () => {
     const set = setUpSpam({ ...only("crowd"), trust: { open: 0 } });
     await set.verify(french(0));
