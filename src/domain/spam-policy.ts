@@ -40,7 +40,7 @@ export interface SpamPolicy {
   /**
    * While a country's alarm is on (open + blocked within the hour > `base` + `factor` × the week's usual open share ×
    * verified): requests from an IPv4 /16 or IPv6 /32 without a verification in that country within 7 days share a cell,
-   * which blocks when open ≥ `base` + 2 × verified.
+   * which blocks when open ≥ half of `base` + 2 × verified.
    */
   readonly strangeNetwork: SpamRuleSettings & { readonly base: number; readonly factor: number };
   /**

@@ -119,7 +119,7 @@ function cellsOf({ customer, number, country, origin = {}, calls }: CellSubject,
   if (origin.p === 1 && newCountries.mode !== "off")
     add("p", "newCountries", newCountries, { floor: balanceFloor(Math.floor(-newCountries.seed)), ...once }, growth.newCountriesFactor);
   if (origin.t === 1 && strangeNetwork.mode !== "off") {
-    add(`t:${country}`, "strangeNetwork", { mode: strangeNetwork.mode, seed: strangeNetwork.base, perVerified: 2 }, once);
+    add(`t:${country}`, "strangeNetwork", { mode: strangeNetwork.mode, seed: strangeNetwork.base / 2, perVerified: 2 }, once);
   }
   if (origin.a !== undefined && address.mode !== "off")
     add(`a:${origin.a}`, "address", isGrowing ? { ...address, seed: growth.addressSeed * address.seed } : address);

@@ -52,7 +52,7 @@ describe("a young country: the alarm and its strange networks", () => {
   );
 
   it.each([
-    ["some", 40, 20],
+    ["some", 50, 20],
     ["none, if policy.spam.strangeNetwork.base is 200,", 0, 200],
   ])("rejects %s of 200 who come within a minute where 50 come a day, and none in the next hour (docs/fraud.md#results)", async (_, percent, base) => {
     const here = town(3, { policy: { spam: { strangeNetwork: { base } } } });

@@ -76,7 +76,7 @@ describe("fraud against default options", () => {
       }
       return status(far(5000 + index), { ip: `45.${index % 200}.${index % 250}.9` });
     });
-    expect(tally(attack).pending).toBeLessThanOrEqual(45);
+    expect(tally(attack).pending).toBeLessThanOrEqual(35);
     expect(tally(known)).toEqual({ valid: known.length });
     expect(tally(strangers)).toEqual({ spam_detected: strangers.length });
     expect(tally(alarms().map(({ alarm }) => alarm)).country).toBeLessThanOrEqual(2);

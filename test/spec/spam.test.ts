@@ -197,7 +197,7 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     ).toEqual({ sent: 10, refused: 10 });
   });
 
-  it("strange network: while a country's alarm is on, one cell, seed 20, for each /16 and IPv6 /32 from which no one verified in it", async () => {
+  it("strange network: while a country's alarm is on, one cell, seed 10, for each /16 and IPv6 /32 from which no one verified in it", async () => {
     const set = setUpSpam(only("strangeNetwork"));
     for (let user = 0; user < 5; user++) await set.verify(french(user), { ip: "198.51.100.7" });
     await set.verify(french(5), { ip: "2001:db8:1::1" });
@@ -208,9 +208,9 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
         (index) => french(100 + index),
         (index) => ({ ip: `203.${index}.0.1` }),
       ),
-      "the alarm goes on at more than 20 open within the hour, and the cell takes 20",
-    ).toEqual({ sent: 41, refused: 19 });
-    expect(await set.why(french(300), { ip: "203.99.0.1" })).toEqual([{ rule: "strangeNetwork", mode: "enforce", value: 20, threshold: 20 }]);
+      "the alarm goes on at more than 20 open within the hour, and the cell takes 10",
+    ).toEqual({ sent: 31, refused: 29 });
+    expect(await set.why(french(300), { ip: "203.99.0.1" })).toEqual([{ rule: "strangeNetwork", mode: "enforce", value: 10, threshold: 10 }]);
     expect(await set.send(french(301), { ip: "198.51.200.9" }), "a network from which people verified").toBe("pending");
     expect(await set.send(french(304), { ip: "2001:db8:ffff::1" }), "the same /32").toBe("pending");
     expect(await set.send(french(305), { ip: "2001:db9:1::1" }), "another /32").toBe("spam_detected");
@@ -229,10 +229,10 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
       );
     for (let user = 0; user < 10; user++) await set.verify(french(1_000 + user), { ip: "198.51.100.7" });
     set.clock.advance(3 * hour);
-    expect(await strangers(0, 40)).toEqual({ sent: 40, refused: 0 });
-    await set.verify(french(40), { ip: "203.40.0.1" });
-    expect(await strangers(41, 6)).toEqual({ sent: 3, refused: 3 });
-    expect(await set.send(french(60), { ip: "203.40.9.9" }), "the network of who verified").toBe("pending");
+    expect(await strangers(0, 30)).toEqual({ sent: 30, refused: 0 });
+    await set.verify(french(30), { ip: "203.30.0.1" });
+    expect(await strangers(31, 6)).toEqual({ sent: 3, refused: 3 });
+    expect(await set.send(french(60), { ip: "203.30.9.9" }), "the network of who verified").toBe("pending");
   });
 
   it("strange network: the retries of creates from before the alarm are blocked", async () => {
