@@ -235,6 +235,21 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     expect(await set.send(french(60), { ip: "203.30.9.9" }), "the network of who verified").toBe("pending");
   });
 
+  it("strange network: a number earns once a day, and its messages are always given back", async () => {
+    const set = setUpSpam(only("strangeNetwork"));
+    const strangers = (from: number, count: number) =>
+      set.many(
+        count,
+        (index) => french(from + index),
+        (index) => ({ ip: `203.${from + index}.0.1` }),
+      );
+    for (let user = 0; user < 100; user++) await set.verify(french(1_000 + user), { ip: "198.51.100.7" });
+    set.clock.advance(3 * hour);
+    expect(await strangers(0, 25)).toEqual({ sent: 25, refused: 0 });
+    for (const network of [200, 201]) await set.verify(french(500), { ip: `203.${network}.0.1` });
+    expect(await strangers(30, 20), "4 are open, and one number verified").toEqual({ sent: 8, refused: 12 });
+  });
+
   it("strange network: the retries of creates from before the alarm are blocked", async () => {
     const set = setUpSpam(only("strangeNetwork"));
     const { authentication_uuid } = await set.create({ phone_number: french(0), ip: "203.200.0.1" });
