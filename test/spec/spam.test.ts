@@ -48,6 +48,14 @@ function setUpSpam(spam: Spam, options: Partial<VerifierOptions> = {}) {
   return { ...set, send, verify, many, why };
 }
 
+/** Creates from networks where no one has verified, each from another. */
+const strangers = ({ many }: ReturnType<typeof setUpSpam>, from: number, count: number) =>
+  many(
+    count,
+    (index) => french(from + index),
+    (index) => ({ ip: `203.${from + index}.0.1` }),
+  );
+
 describe("spam rules: a cell blocks a message when open ≥ seed + k × verified, k = 2 (docs/contract.md#open)", () => {
   it("range: number minus its last 4 digits, seed 5 (docs/contract.md#spam-range)", async () => {
     const set = setUpSpam(only("range"));
@@ -221,33 +229,21 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
 
   it("strange network: who verifies gives the cell its messages and two more, and makes the network known", async () => {
     const set = setUpSpam(only("strangeNetwork"));
-    const strangers = (from: number, count: number) =>
-      set.many(
-        count,
-        (index) => french(from + index),
-        (index) => ({ ip: `203.${from + index}.0.1` }),
-      );
     for (let user = 0; user < 10; user++) await set.verify(french(1_000 + user), { ip: "198.51.100.7" });
     set.clock.advance(3 * hour);
-    expect(await strangers(0, 30)).toEqual({ sent: 30, refused: 0 });
+    expect(await strangers(set, 0, 30)).toEqual({ sent: 30, refused: 0 });
     await set.verify(french(30), { ip: "203.30.0.1" });
-    expect(await strangers(31, 6)).toEqual({ sent: 3, refused: 3 });
+    expect(await strangers(set, 31, 6)).toEqual({ sent: 3, refused: 3 });
     expect(await set.send(french(60), { ip: "203.30.9.9" }), "the network of who verified").toBe("pending");
   });
 
   it("strange network: a number earns once a day, and its messages are always given back", async () => {
     const set = setUpSpam(only("strangeNetwork"));
-    const strangers = (from: number, count: number) =>
-      set.many(
-        count,
-        (index) => french(from + index),
-        (index) => ({ ip: `203.${from + index}.0.1` }),
-      );
     for (let user = 0; user < 100; user++) await set.verify(french(1_000 + user), { ip: "198.51.100.7" });
     set.clock.advance(3 * hour);
-    expect(await strangers(0, 25)).toEqual({ sent: 25, refused: 0 });
+    expect(await strangers(set, 0, 25)).toEqual({ sent: 25, refused: 0 });
     for (const network of [200, 201]) await set.verify(french(500), { ip: `203.${network}.0.1` });
-    expect(await strangers(30, 20), "4 are open, and one number verified").toEqual({ sent: 8, refused: 12 });
+    expect(await strangers(set, 30, 20), "4 are open, and one number verified").toEqual({ sent: 8, refused: 12 });
   });
 
   it("strange network: the retries of creates from before the alarm are blocked", async () => {
