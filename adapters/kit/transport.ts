@@ -98,7 +98,7 @@ export function isHeader(name: string, value: string): boolean {
 /** Whether a `fetch` error means that nothing was sent: no address, no connection, no TLS. */
 export function neverConnected(error: unknown): boolean {
   return causes(error).some(({ code, syscall, errors, message }) => {
-    // A port that fetch blocks; and the one error of a handshake cut short that Node tells apart by its message alone.
+    // A port that fetch blocks, and a handshake cut short: Node gives these errors no code of their own.
     if (message === "bad port" || message === "Client network socket disconnected before secure TLS connection was established") return true;
     if (syscall === "connect" || syscall === "getaddrinfo") return true;
     if (typeof code === "string" && connectCodes.test(code)) return true;

@@ -81,7 +81,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   };
 }
 
-/** The name of a class, or a code of ours; with four digits in a row, it could hold a user's code or number. */
+/** The name of a class, or one of our codes; with four digits in a row, it could hold a user's code or number. */
 const plainName = /^(?!.*\d{4})[A-Za-z_$][\w$]{0,63}$/;
 
 /** Marks the span as failed, with the code of our error (`unavailable`, `bad_request`) or the error's class. */

@@ -41,7 +41,7 @@ interface Town {
   play(): Promise<void>;
 }
 
-/** Each visit: a create; 15 to 60 s later the code, or never; meanwhile some ask for a second message. Who is rejected tries again. */
+/** Each visit: a create; 15 to 60 s later the code, or never; some ask for a second message before that. Rejected visitors try again. */
 export function town(seed = 3, options: Parameters<typeof site>[0] = {}, onRefused: (rules: readonly string[]) => void = () => {}): Town {
   const refusals = new Map<string, string>();
   const one = site({
