@@ -36,6 +36,8 @@ export default defineConfig({
     ],
     // All files import the same sources: a worker reads them once, and each is compiled once for all runs.
     experimental: { fsModuleCache: true },
+    // The demo's page is imported as text.
+    css: true,
     isolate: false,
     sequence: { sequencer: LongestFirst },
     setupFiles: ["test/support/watch-logs.ts"],

@@ -11,7 +11,7 @@ import { startCarrier } from "../support/carriers/server.js";
 import { twilioCarrier } from "../support/carriers/twilio.js";
 import { vonageVoiceOptions } from "../support/carriers/voice.js";
 import { whatsappOptions } from "../support/carriers/whatsapp.js";
-import { buildCommand, type Demo, post, runCommand, spawnCommand, startDemo } from "./demo.js";
+import { buildCommand, type Demo, post, runInProcess, spawnCommand, spawnDemo, spawnToEnd, startDemo } from "./demo.js";
 
 let command: Awaited<ReturnType<typeof buildCommand>>;
 beforeAll(async () => {
@@ -20,7 +20,7 @@ beforeAll(async () => {
 afterAll(() => command?.remove());
 
 async function withDemo(args: readonly string[], run: (demo: Demo) => Promise<void>, env?: Readonly<Record<string, string>>) {
-  const demo = await startDemo(command.path, args, env);
+  const demo = await startDemo(args, env);
   try {
     await run(demo);
   } finally {
@@ -128,7 +128,7 @@ describe("phoneproof dev --json", () => {
     }));
 
   test.each(["SIGTERM", "SIGINT"] as const)("%s stops it at once with exit code 0, even with an open event stream", async (signal) => {
-    const demo = await startDemo(command.path);
+    const demo = await spawnDemo(command.path);
     const stream = await fetch(`${demo.url}/dev/events`);
     expect(stream.headers.get("content-type")).toBe("text/event-stream");
     const ended = stream.text();
@@ -231,7 +231,7 @@ describe("phoneproof dev --sender", () => {
     } finally {
       await carrier.close();
     }
-    const { code, stderr } = await runCommand(command.path, ["dev", "--sender", "twilio"], account);
+    const { code, stderr } = await runInProcess(["dev", "--sender", "twilio"], account);
     expect(code).toBe(2);
     expect(stderr.split("\n")[0]).toBe(
       "phoneproof: --sender twilio needs the environment variable TWILIO_FROM or TWILIO_MESSAGING_SERVICE_SID: set it and start again",
@@ -258,18 +258,18 @@ describe("phoneproof dev --sender", () => {
   test.each(Object.keys(credentials))("%s: a missing environment variable is named, with exit code 2, and no value is shown", async (name) => {
     const all = { ...credentials[name], ...(name === "infobip" && { INFOBIP_BASE_URL: "http://127.0.0.1:9" }) };
     const needed = Object.keys(all).filter((variable) => !["AWS_SESSION_TOKEN", "SINCH_FROM", "AFRICASTALKING_FROM"].includes(variable));
-    const none = await runCommand(command.path, ["dev", "--sender", name]);
+    const none = await runInProcess(["dev", "--sender", name]);
     expect(none.code).toBe(2);
     for (const variable of needed) expect(none.stderr.split("\n")[0]).toContain(variable);
     const [missing, ...rest] = needed as [string, ...string[]];
     const env = Object.fromEntries(rest.map((variable) => [variable, all[variable as keyof typeof all] as string]));
-    const { code, stderr } = await runCommand(command.path, ["dev", "--sender", name], { ...env, [missing]: "" });
+    const { code, stderr } = await runInProcess(["dev", "--sender", name], { ...env, [missing]: "" });
     expect(code).toBe(2);
     expect(stderr.split("\n")[0]).toBe(`phoneproof: --sender ${name} needs the environment variable ${missing}: set it and start again`);
   });
 
   test("an invalid base URL is reported by the name of its variable, without its value", async () => {
-    const { code, stderr } = await runCommand(command.path, ["dev", "--sender", "twilio"], { ...credentials["twilio"], TWILIO_BASE_URL: "ftp://carrier" });
+    const { code, stderr } = await runInProcess(["dev", "--sender", "twilio"], { ...credentials["twilio"], TWILIO_BASE_URL: "ftp://carrier" });
     expect(code).toBe(2);
     expect(stderr.split("\n")[0]).toContain("TWILIO_BASE_URL must be a URL");
     expect(stderr).not.toContain("ftp://");
@@ -321,7 +321,7 @@ describe("phoneproof dev --fail and --latency", () => {
   });
 
   test("a send in progress does not delay shutdown", async () => {
-    const demo = await startDemo(command.path, ["--port", "0", "--latency", "60"]);
+    const demo = await startDemo(["--port", "0", "--latency", "60"]);
     const asked = post(demo, "authentication", { phone_number: "+14155552671" }).catch(() => "cut");
     // The response to a second request shows that the first one is being processed.
     await post(demo, "check", { authentication_uuid: demo.customer_uuid, check_code: "000000" });
@@ -359,7 +359,7 @@ describe("phoneproof dev", () => {
   });
 
   test("refuses to run with NODE_ENV=production, and prints the reason and the fix", async () => {
-    const { code, stdout, stderr } = await runCommand(command.path, ["dev", "--port", "0"], { NODE_ENV: "production" });
+    const { code, stdout, stderr } = await spawnToEnd(command.path, ["dev", "--port", "0"], { NODE_ENV: "production" });
     expect({ code, stdout }).toEqual({ code: 1, stdout: "" });
     expect(stderr).toContain("NODE_ENV is production");
     expect(stderr).toContain("Unset NODE_ENV");
@@ -400,7 +400,7 @@ describe("phoneproof dev", () => {
     [["worker", "./verifier.js", "--port", "0"], "--port"],
     [["serve"], "serve"],
   ])("%j: exit code 2, the error and the command's usage on stderr, nothing on stdout", async (args, named) => {
-    const { code, stdout, stderr } = await runCommand(command.path, args);
+    const { code, stdout, stderr } = await runInProcess(args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     const [fault, ...usage] = stderr.trimEnd().split("\n");
     expect(fault).toContain(named);
@@ -412,7 +412,7 @@ describe("phoneproof dev", () => {
     ["PHONEPROOF_DEV_API_KEY", "short"],
     ["PHONEPROOF_DEV_SECRET", "short"],
   ])("an invalid %s is reported by name, without its value", async (name, value) => {
-    const { code, stderr } = await runCommand(command.path, ["dev"], { [name]: value });
+    const { code, stderr } = await runInProcess(["dev"], { [name]: value });
     expect(code).toBe(2);
     expect(stderr.split("\n")[0]).toContain(`${name} must be`);
     expect(stderr).not.toContain(value === "short" ? "short" : "not-a-uuid");
@@ -422,7 +422,7 @@ describe("phoneproof dev", () => {
     [["whi", "+33612345678"], "unknown command whi"],
     [[], "a command is missing"],
   ])("%j exits with 2, and prints one line and the list of commands", async (args, message) => {
-    const { code, stdout, stderr } = await runCommand(command.path, args);
+    const { code, stdout, stderr } = await spawnToEnd(command.path, args);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     const [first, empty, ...list] = stderr.trimEnd().split("\n");
     expect([first, empty]).toEqual([`phoneproof: ${message}`, ""]);
@@ -443,11 +443,11 @@ describe("phoneproof dev", () => {
   });
 
   test("--version prints the version of the package", async () => {
-    expect(await runCommand(command.path, ["--version"])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: "" });
+    expect(await spawnToEnd(command.path, ["--version"])).toEqual({ code: 0, stdout: `${manifest.version}\n`, stderr: "" });
   });
 
   test("--help prints the usage on stdout", async () => {
-    const { code, stdout } = await runCommand(command.path, ["--help"]);
+    const { code, stdout } = await runInProcess(["--help"]);
     expect(code).toBe(0);
     for (const option of [
       "--port",
@@ -477,7 +477,7 @@ describe("phoneproof dev", () => {
     ["why", "why, unlock, erase, stats"],
     ["stats", "why, unlock, erase, stats"],
   ])("%s --help prints only its own section", async (name, title) => {
-    const { code, stdout } = await runCommand(command.path, [name, "--help"]);
+    const { code, stdout } = await runInProcess([name, "--help"]);
     expect(code).toBe(0);
     expect(stdout.split("\n").filter((line) => line.startsWith("phoneproof "))).toEqual([`phoneproof ${title}`]);
     expect(stdout).toContain("--store");
@@ -488,13 +488,13 @@ describe("phoneproof dev", () => {
     other.listen(0, "127.0.0.1");
     await once(other, "listening");
     const taken = String((other.address() as AddressInfo).port);
-    const { code, stderr } = await runCommand(command.path, ["dev", "--port", taken]);
+    const { code, stderr } = await runInProcess(["dev", "--port", taken]);
     other.close();
     expect(code).toBe(1);
     expect(stderr).toContain(`port ${taken} of 127.0.0.1 is taken`);
 
-    // Two processes cannot both have the first free port.
-    const [first, second] = [await startDemo(command.path, []), await startDemo(command.path, [])];
+    // Two demos cannot both have the first free port.
+    const [first, second] = [await startDemo([]), await startDemo([])];
     const ports = [first, second].map((demo) => Number(new URL(demo.url).port));
     expect([await first.stop(), await second.stop()]).toEqual([0, 0]);
     expect(ports[0]).toBeGreaterThanOrEqual(3000);

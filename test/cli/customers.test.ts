@@ -11,7 +11,7 @@ import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis
 import { type Connected, clients } from "../support/redis-clients.js";
 import { startUpstash, type UpstashServer } from "../support/upstash.js";
 import { secret } from "../support/verifier.js";
-import { type BuiltCommand, buildCommand, runCommand } from "./demo.js";
+import { type BuiltCommand, buildCommand, runInProcess, spawnToEnd } from "./demo.js";
 
 let command: BuiltCommand;
 beforeAll(async () => {
@@ -23,7 +23,7 @@ const env = { PHONEPROOF_SECRET: secret };
 
 /** Runs a command that must exit with 0; returns its lines of JSON. */
 async function json(store: readonly string[], words: string, more: readonly string[] = [], variables: Readonly<Record<string, string>> = {}) {
-  const ended = await runCommand(command.path, [...words.split(" "), ...store, "--json", ...more], { ...env, ...variables });
+  const ended = await runInProcess([...words.split(" "), ...store, "--json", ...more], { ...env, ...variables });
   expect(ended, ended.stderr).toMatchObject({ code: 0 });
   const lines = ended.stdout.split("\n").filter(Boolean);
   return lines.map((line) => JSON.parse(line) as Record<string, string>);
@@ -105,9 +105,9 @@ describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof 
   test("without --json, prints text for people, and the key once, on stdout only", async () => {
     const store = ["--store", redis.url];
     const customer_uuid = randomUUID();
-    const created = await runCommand(command.path, ["customers", "create", "--uuid", customer_uuid, ...store], env);
+    const created = await spawnToEnd(command.path, ["customers", "create", "--uuid", customer_uuid, ...store], env);
     expect(created.stdout).toMatch(new RegExp(`^customer_uuid +${customer_uuid}\nstatus +active\n`));
-    const issued = await runCommand(command.path, ["keys", "issue", customer_uuid, ...store], { ...env, NODE_ENV: "production" });
+    const issued = await spawnToEnd(command.path, ["keys", "issue", customer_uuid, ...store], { ...env, NODE_ENV: "production" });
     expect(issued.stdout.match(/pp_[0-9A-Za-z]{49}/g)).toHaveLength(1);
     expect(issued).toMatchObject({ code: 0, stderr: "This key is shown only once; the store keeps only its SHA-256.\n" });
   });
@@ -118,7 +118,7 @@ describe.skipIf(!redisIsInstalled("phoneproof customers on Redis"))("phoneproof 
     [["customers", "create", "--policy", '{"codeLength":4}'], "phoneproof: policy: the guess budget is broken"],
     [["customers", "create", "--policy", '{"__proto__":{"checks":1}}'], "phoneproof: policy.__proto__ is not an option: remove it"],
   ])("%j exits with 1 and prints the reason", async (words, message) => {
-    const ended = await runCommand(command.path, [...words, "--store", redis.url], env);
+    const ended = await runInProcess([...words, "--store", redis.url], env);
     expect(ended).toMatchObject({ code: 1, stdout: "" });
     expect(ended.stderr.startsWith(message), ended.stderr).toBe(true);
   });
@@ -139,14 +139,14 @@ test.each([
 ])("%j is a usage error: exits with 2 and prints the usage", async (words, message) => {
   const needed = message.includes("PHONEPROOF_SECRET") ? {} : env;
   const store = words.includes("--store") || message.includes("--store") ? [] : ["--store", "redis://127.0.0.1:1"];
-  const ended = await runCommand(command.path, [...words, ...store], needed);
+  const ended = await runInProcess([...words, ...store], needed);
   expect(ended).toMatchObject({ code: 2, stdout: "" });
   expect(ended.stderr.startsWith(`phoneproof: ${message}`), ended.stderr).toBe(true);
   expect(ended.stderr).toContain(`Usage: phoneproof ${words[0]} ACTION [options]\n`);
 });
 
 test("exits with 1 if the store is unreachable, without showing its password", async () => {
-  const ended = await runCommand(command.path, ["customers", "list", "--store", "redis://user:hunter2@127.0.0.1:1"], env);
+  const ended = await runInProcess(["customers", "list", "--store", "redis://user:hunter2@127.0.0.1:1"], env);
   expect(ended).toMatchObject({ code: 1, stdout: "" });
   expect(ended.stderr).toMatch(/^phoneproof: --store[^\n]+\n$/);
   expect(ended.stderr).not.toContain("hunter2");

@@ -7,7 +7,7 @@ import { leaseTime } from "../../src/domain/delivery.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { openSqlite } from "../support/sqlite.js";
 import { numberOf } from "../support/verifier.js";
-import { type BuiltCommand, buildCommand, post, runCommand, startDemo } from "./demo.js";
+import { type BuiltCommand, buildCommand, post, runInProcess, spawnDemo, spawnToEnd, startDemo } from "./demo.js";
 import { type Served, startServe } from "./serve-process.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
@@ -27,13 +27,13 @@ afterEach(() => rm(folder, { recursive: true }));
 describe("phoneproof dev --data", () => {
   test("the customer, its key and a code that was sent survive a restart", async () => {
     const args = ["--port", "0", "--data", file];
-    const first = await startDemo(command.path, args);
+    const first = await spawnDemo(command.path, args);
     const { authentication_uuid } = (await post(first, "authentication", { phone_number: "+33612345601" })) as { authentication_uuid: string };
     const { code } = await first.sms();
     await expect.poll(() => first.stderr()).toContain(`with its data in ${file}`);
     expect(first.stderr()).not.toContain("ExperimentalWarning");
     expect(await first.stop()).toBe(0);
-    const second = await startDemo(command.path, args);
+    const second = await spawnDemo(command.path, args);
     expect([second.customer_uuid, second.api_key]).toEqual([first.customer_uuid, first.api_key]);
     expect(await post(second, "check", { authentication_uuid, check_code: code })).toMatchObject({ http: 200, status: "valid" });
     expect(await second.stop()).toBe(0);
@@ -42,14 +42,14 @@ describe("phoneproof dev --data", () => {
   test("an API key from the environment is used instead of that in the --data file, and --data memory leaves no file", async () => {
     const api_key = `pp_${"k".repeat(40)}`;
     const env = { PHONEPROOF_DEV_API_KEY: api_key };
-    const made = await startDemo(command.path, ["--port", "0", "--data", file]);
+    const made = await startDemo(["--port", "0", "--data", file]);
     expect(made.api_key).not.toBe(api_key);
     expect(await made.stop()).toBe(0);
-    const first = await startDemo(command.path, ["--port", "0", "--data", file], env);
+    const first = await startDemo(["--port", "0", "--data", file], env);
     expect(first.api_key).toBe(api_key);
     expect(await first.stop()).toBe(0);
     await rm(file);
-    const second = await startDemo(command.path, ["--port", "0", "--data", "memory"]);
+    const second = await startDemo(["--port", "0", "--data", "memory"]);
     await expect.poll(() => second.stderr()).toContain("with the memory store");
     expect(await second.stop()).toBe(0);
     expect((await readdir(folder)).filter((name) => !name.includes("store.db-"))).toEqual([]);
@@ -65,7 +65,7 @@ describe("phoneproof dev --data", () => {
     ["locked", async () => lock(file), "is locked by another process"],
   ])("a file that is %s: exits with 1 and reports it", async (_, spoil, message) => {
     await spoil();
-    const { code, stdout, stderr } = await runCommand(command.path, ["dev", "--port", "0", "--data", file]);
+    const { code, stdout, stderr } = await runInProcess(["dev", "--port", "0", "--data", file]);
     expect([code, stdout]).toEqual([1, ""]);
     expect(stderr).toMatch(new RegExp(`^phoneproof: --data ${file}: the database ${message}.*\n$`));
   });
@@ -96,7 +96,7 @@ describe("without SQLite", () => {
 
   test.skipIf(isThere)("data is in memory by default, and one line reports this and what to install", async () => {
     // As with `dev`, but without `--data`, which the helper of the other tests adds.
-    const { code, stderr } = await runCommand(path, ["worker", join(folder, "dist/verifier.js"), "--once"], {
+    const { code, stderr } = await spawnToEnd(path, ["worker", join(folder, "dist/verifier.js"), "--once"], {
       PHONEPROOF_SECRET: "s".repeat(32),
       OUTSIDE: "http://127.0.0.1:1",
     });
@@ -107,7 +107,7 @@ describe("without SQLite", () => {
   });
 
   test.skipIf(isThere)("--data with a file is an error", async () => {
-    const { code, stderr } = await runCommand(path, ["dev", "--port", "0", "--data", file]);
+    const { code, stderr } = await spawnToEnd(path, ["dev", "--port", "0", "--data", file]);
     expect(code).toBe(1);
     expect(stderr).toMatch(/^phoneproof: --data .*store\.db: option `file` needs node:sqlite, .*: use Node\.js 22\.13 or newer, or npm install libsql\n$/);
   });
@@ -133,7 +133,7 @@ describe("phoneproof serve --data", () => {
     return one;
   };
   const run = async (...args: string[]) => {
-    const { code, stdout, stderr } = await runCommand(command.path, [...args, "--data", file, "--json"], { PHONEPROOF_SECRET: secret });
+    const { code, stdout, stderr } = await spawnToEnd(command.path, [...args, "--data", file, "--json"], { PHONEPROOF_SECRET: secret });
     expect([code, stderr.replace(/^This key .*\n/, "")]).toEqual([0, ""]);
     return JSON.parse(stdout) as Record<string, string>;
   };
@@ -195,11 +195,11 @@ describe("phoneproof serve --data", () => {
   test("a module with its own store and a function that throws exit with 2, and the error names the fix", async () => {
     const own = join(folder, "own.mjs");
     await writeFile(own, "export const verifier = { async flush() {}, async close() {} };");
-    const wrong = await runCommand(command.path, ["serve", own, "--data", file]);
+    const wrong = await spawnToEnd(command.path, ["serve", own, "--data", file]);
     expect([wrong.code, wrong.stderr]).toEqual([2, expect.stringContaining("--data has no effect: the verifier of")]);
     const broken = join(folder, "broken.mjs");
     await writeFile(broken, "export default ({ store }) => { throw new Error('no sender for a ' + typeof store.commit); };");
-    const failed = await runCommand(command.path, ["serve", broken, "--data", file]);
+    const failed = await spawnToEnd(command.path, ["serve", broken, "--data", file]);
     expect([failed.code, failed.stderr]).toEqual([
       2,
       expect.stringMatching(/the function that .*broken\.mjs exports failed; correct the error there: Error: no sender for a function/),
@@ -208,10 +208,10 @@ describe("phoneproof serve --data", () => {
 
   test("doctor has no findings about the file, and worker runs on it", async () => {
     const env = { OUTSIDE: outside.origin, PHONEPROOF_SECRET: secret };
-    const examined = await runCommand(command.path, ["doctor", module(), "--data", file, "--json"], env);
+    const examined = await spawnToEnd(command.path, ["doctor", module(), "--data", file, "--json"], env);
     const { findings } = JSON.parse(examined.stdout) as { findings: { about: string }[] };
     expect(findings.filter(({ about }) => about === "store" || about === "configuration")).toEqual([]);
-    const flushed = await runCommand(command.path, ["worker", module(), "--once", "--data", file], env);
+    const flushed = await spawnToEnd(command.path, ["worker", module(), "--once", "--data", file], env);
     expect(flushed).toMatchObject({ code: 0, stdout: '{"delivered":0,"failed":0,"dead":0}\n' });
   });
 });

@@ -3,10 +3,12 @@ import { once } from "node:events";
 import { mkdir, mkdtemp, rm } from "node:fs/promises";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
-import type { Readable } from "node:stream";
+import { PassThrough, type Readable } from "node:stream";
 import { fileURLToPath } from "node:url";
 import { build } from "tsup";
+import { readCommand } from "../../src/cli/command.js";
 import { rawText } from "../../src/cli/demo/raw-text.js";
+import { runCommand } from "../../src/cli/run.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -20,7 +22,7 @@ export interface Demo {
   sms(): Promise<{ readonly type: string; readonly to: string; readonly text: string; readonly code: string; readonly authentication_uuid: string }>;
   /** Everything written to stderr so far. */
   stderr(): string;
-  /** Sends the signal if the demo still runs; returns the exit code. */
+  /** Stops the demo if it still runs, as a process with the signal; returns the exit code. */
   stop(signal?: "SIGTERM" | "SIGINT"): Promise<number | null>;
 }
 
@@ -54,15 +56,16 @@ export async function buildCommand(more: Readonly<Record<string, string>> = {}):
   return { path: join(outDir, "dev.js"), folder: outDir, remove: () => rm(outDir, { recursive: true }) };
 }
 
+/** No test sees the data of another. */
+const withData = (args: readonly string[]) =>
+  args[0] === "dev" && !args.includes("--data") && !args.includes("--store") ? [...args, "--data", "memory"] : args;
+
 /** Starts the command as a separate process, without the environment of the test runner. */
-export function spawnCommand(
-  path: string,
-  given: readonly string[],
-  env: Readonly<Record<string, string>> = {},
-): ChildProcessByStdio<null, Readable, Readable> {
-  // No test sees the data of another.
-  const args = given[0] === "dev" && !given.includes("--data") && !given.includes("--store") ? [...given, "--data", "memory"] : given;
-  return spawn(process.execPath, [path, ...args], { stdio: ["ignore", "pipe", "pipe"], env: { NODE_ENV: "development", PATH: process.env.PATH, ...env } });
+export function spawnCommand(path: string, args: readonly string[], env: Readonly<Record<string, string>> = {}): ChildProcessByStdio<null, Readable, Readable> {
+  return spawn(process.execPath, [path, ...withData(args)], {
+    stdio: ["ignore", "pipe", "pipe"],
+    env: { NODE_ENV: "development", PATH: process.env.PATH, ...env },
+  });
 }
 
 /** Calls the demo's service; returns the fields of the response, with the HTTP status as `http`. */
@@ -75,8 +78,8 @@ export async function post(demo: Demo, path: string, fields: object): Promise<Re
   return { http: response.status, ...((await response.json()) as Record<string, unknown>) };
 }
 
-/** Runs the command to its end. */
-export async function runCommand(path: string, args: readonly string[], env?: Readonly<Record<string, string>>) {
+/** Runs the command to its end, as a separate process. */
+export async function spawnToEnd(path: string, args: readonly string[], env?: Readonly<Record<string, string>>) {
   const child = spawnCommand(path, args, env);
   let stdout = "";
   let stderr = "";
@@ -86,15 +89,60 @@ export async function runCommand(path: string, args: readonly string[], env?: Re
   return { code, stdout, stderr };
 }
 
-/** Starts the demo with `--json` and reads its first line. */
-export async function startDemo(path: string, args: readonly string[] = ["--port", "0"], env?: Readonly<Record<string, string>>): Promise<Demo> {
+/** Runs the command to its end, in this process: for commands that import no module and ask nothing. */
+export async function runInProcess(args: readonly string[], env: Readonly<Record<string, string>> = {}) {
+  const { code, stdout, stderr } = start(args, env);
+  return { code: await code, stdout: stdout(), stderr: stderr() };
+}
+
+/** Starts the command in this process. */
+function start(args: readonly string[], env: Readonly<Record<string, string>>) {
+  const stopping = new AbortController();
+  const lines = new PassThrough();
+  let stdout = "";
+  let stderr = "";
+  const output = {
+    out(text: string) {
+      stdout += text;
+      lines.write(text);
+    },
+    err: (text: string) => void (stderr += text),
+  };
+  const code = runCommand(readCommand(withData(args), env), env, output, stopping.signal).finally(() => lines.end());
+  return { code, stop: () => stopping.abort(), lines, stdout: () => stdout, stderr: () => stderr };
+}
+
+/** Starts the demo with `--json` in this process, and reads its first line. */
+export async function startDemo(args: readonly string[] = ["--port", "0"], env: Readonly<Record<string, string>> = {}): Promise<Demo> {
+  const { code, stop, lines, stderr } = start(["dev", "--json", ...args], env);
+  return demoOf(lines, stderr, async () => {
+    stop();
+    return code;
+  });
+}
+
+/** Starts the demo with `--json` as a separate process, and reads its first line. */
+export async function spawnDemo(path: string, args: readonly string[] = ["--port", "0"], env?: Readonly<Record<string, string>>): Promise<Demo> {
   const child = spawnCommand(path, ["dev", "--json", ...args], env);
   let stderr = "";
   child.stderr.on("data", (chunk) => (stderr += chunk));
-  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  return demoOf(
+    child.stdout,
+    () => stderr,
+    async (signal) => {
+      if (child.exitCode !== null) return child.exitCode;
+      const exited = once(child, "exit") as Promise<[number | null]>;
+      child.kill(signal);
+      return (await exited)[0];
+    },
+  );
+}
+
+async function demoOf(stdout: Readable, stderr: Demo["stderr"], stop: Demo["stop"]): Promise<Demo> {
+  const lines = createInterface({ input: stdout })[Symbol.asyncIterator]();
   const line = async () => {
     const { value, done } = await lines.next();
-    if (done) throw new Error(`the demo ended: ${stderr}`);
+    if (done) throw new Error(`the demo ended: ${stderr()}`);
     return JSON.parse(value);
   };
   const next = async (type: string) => {
@@ -102,16 +150,5 @@ export async function startDemo(path: string, args: readonly string[] = ["--port
   };
   const ready = await line();
   if (ready.type !== "ready") throw new Error(`the first line is ${JSON.stringify(ready)}`);
-  return {
-    ...ready,
-    next,
-    sms: () => next("sms"),
-    stderr: () => stderr,
-    async stop(signal = "SIGTERM") {
-      if (child.exitCode !== null) return child.exitCode;
-      const exited = once(child, "exit") as Promise<[number | null]>;
-      child.kill(signal);
-      return (await exited)[0];
-    },
-  };
+  return { ...ready, next, sms: () => next("sms"), stderr, stop: (signal = "SIGTERM") => stop(signal) };
 }

@@ -13,7 +13,7 @@ import { type MongoServer, mongoServer } from "../support/mongo.js";
 import { type PostgresServer, postgresServer } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { setUp } from "../support/verifier.js";
-import { type BuiltCommand, buildCommand, runCommand } from "./demo.js";
+import { type BuiltCommand, buildCommand, spawnToEnd } from "./demo.js";
 
 describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor on a correct set-up and on broken ones", () => {
   let command: BuiltCommand;
@@ -53,7 +53,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor on a 
   async function examineWith(REDIS_URL: string, setup: string, ...more: readonly string[]) {
     const { port } = carrier.address() as AddressInfo;
     const env = { SETUP: setup, REDIS_URL, MONGO_URL: mongo?.url ?? "", POSTGRES_URL: postgres?.url ?? "", CARRIER_URL: `http://127.0.0.1:${port}` };
-    const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "verifier.js"), "--json", ...more], env);
+    const { code, stdout } = await spawnToEnd(command.path, ["doctor", join(command.folder, "verifier.js"), "--json", ...more], env);
     const { ok, findings } = JSON.parse(stdout) as { ok: boolean; findings: readonly Finding[] };
     for (const { message, fix } of findings) expect([message, fix]).not.toContain("");
     expect(ok).toBe(code === 0);
@@ -86,7 +86,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor on a 
     const file = join(command.folder, name);
     await writeFile(file, text);
     for (const more of [[], ["--json"]]) {
-      const { code, stdout, stderr } = await runCommand(command.path, ["doctor", file, ...more], {});
+      const { code, stdout, stderr } = await spawnToEnd(command.path, ["doctor", file, ...more], {});
       expect(code).toBe(1);
       expect(stdout).toContain(`importing ${file} failed; correct the error there: SyntaxError: `);
       expect(stdout + stderr).not.toContain("hunter2");
@@ -153,7 +153,7 @@ describe.skipIf(!redisIsInstalled("phoneproof doctor"))("phoneproof doctor on a 
   });
 
   it("without --json, prints a line for a finding, its fix below, and the number of faults", async () => {
-    const { code, stdout } = await runCommand(command.path, ["doctor", join(command.folder, "nothing.js")]);
+    const { code, stdout } = await spawnToEnd(command.path, ["doctor", join(command.folder, "nothing.js")]);
     expect(code).toBe(1);
     expect(stdout).toMatch(/^fault {3}configuration: there is no file .*\n {8}fix: .*\n.*: 1 fault\n$/);
   });

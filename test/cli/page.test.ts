@@ -4,7 +4,7 @@ import { promisify } from "node:util";
 import type { Browser, Page } from "playwright-core";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { hasChromium, launchChromium } from "../support/chromium.js";
-import { buildCommand, type Demo, startDemo } from "./demo.js";
+import { type Demo, startDemo } from "./demo.js";
 
 /** Evaluated by the browser's debugger, to which the page's Content-Security-Policy does not apply. */
 const axe = readFile(new URL("../../node_modules/axe-core/axe.min.js", import.meta.url), "utf8");
@@ -12,16 +12,13 @@ const desktop = { width: 1280, height: 800 };
 const phone = { width: 375, height: 812 };
 
 describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phoneproof dev", () => {
-  let command: Awaited<ReturnType<typeof buildCommand>>;
   let browser: Browser;
 
   beforeAll(async () => {
-    command = await buildCommand();
     browser = await launchChromium();
   });
   afterAll(async () => {
     await browser?.close();
-    await command?.remove();
   });
 
   /** Uses a fresh demo and browser profile; fails on any script error, blocked resource or request outside the demo. */
@@ -29,7 +26,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
     run: (page: Page, demo: Demo) => Promise<void>,
     { viewport = desktop, options = [] as readonly string[], tolerated = /status of 400/ } = {},
   ) {
-    const demo = await startDemo(command.path, ["--port", "0", ...options]);
+    const demo = await startDemo(["--port", "0", ...options]);
     const context = await browser.newContext({ viewport });
     const faults: string[] = [];
     try {
@@ -597,7 +594,7 @@ describe.skipIf(!hasChromium("The page of phoneproof dev"))("the page of phonepr
         const { port } = new URL(demo.url);
         await demo.stop();
         await page.getByText("The demo is not running").waitFor();
-        const again = await startDemo(command.path, ["--port", port]);
+        const again = await startDemo(["--port", port]);
         try {
           await page.getByText("Local demo", { exact: true }).waitFor();
           await create(page, again);

@@ -11,7 +11,7 @@ import twilio from "twilio";
 import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
-import { type BuiltCommand, buildCommand, runCommand } from "./demo.js";
+import { type BuiltCommand, buildCommand, spawnToEnd } from "./demo.js";
 import { rawConnection, type Served, startServe } from "./serve-process.js";
 
 let command: BuiltCommand;
@@ -325,7 +325,7 @@ describe("phoneproof serve: start-up errors and their fixes", () => {
   const run = async (name: string, text: string, args: readonly string[] = [], env = {}) => {
     const path = join(folder, name);
     await writeFile(path, text);
-    return runCommand(command.path, ["serve", path, ...args], env);
+    return spawnToEnd(command.path, ["serve", path, ...args], env);
   };
 
   test.each([
@@ -384,14 +384,14 @@ describe("phoneproof serve: start-up errors and their fixes", () => {
     ['--wires takes prelude-v2 and twilio-verify, separated by a comma, not "prelude-v1"', ["a.js", "--wires", "prelude-v1"]],
     ['--grace takes a whole number from 1 to 300, not "0"', ["a.js", "--grace", "0"]],
   ])("%s: exit code 2, with the usage", async (fix, args) => {
-    const { code, stdout, stderr } = await runCommand(command.path, ["serve", ...args]);
+    const { code, stdout, stderr } = await spawnToEnd(command.path, ["serve", ...args]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain(fix);
     expect(stderr).toContain("phoneproof serve MODULE");
   });
 
   test("the error for an invalid PORT names the environment variable", async () => {
-    expect((await runCommand(command.path, ["serve", "a.js"], { PORT: "tcp://10.0.0.1:80" })).stderr).toContain(
+    expect((await spawnToEnd(command.path, ["serve", "a.js"], { PORT: "tcp://10.0.0.1:80" })).stderr).toContain(
       "the environment variable PORT takes a whole number",
     );
   });

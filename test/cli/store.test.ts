@@ -12,7 +12,7 @@ import { newDatabase as newPostgresDatabase, type PostgresServer, postgresServer
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { startUpstash, type UpstashServer } from "../support/upstash.js";
 import { secret } from "../support/verifier.js";
-import { type BuiltCommand, buildCommand, type Demo, post, runCommand, startDemo } from "./demo.js";
+import { type BuiltCommand, buildCommand, type Demo, post, runInProcess, spawnDemo, spawnToEnd, startDemo } from "./demo.js";
 
 let command: BuiltCommand;
 beforeAll(async () => {
@@ -30,7 +30,7 @@ const shared = () => ({
 async function withTwo(url: string, env: Readonly<Record<string, string>>, run: (first: Demo, second: Demo) => Promise<void>): Promise<void> {
   const demos: Demo[] = [];
   try {
-    for (const _ of [1, 2]) demos.push(await startDemo(command.path, ["--port", "0", "--store", url], env));
+    for (const _ of [1, 2]) demos.push(await spawnDemo(command.path, ["--port", "0", "--store", url], env));
     await run(demos[0] as Demo, demos[1] as Demo);
   } finally {
     expect(await Promise.all(demos.map((demo) => demo.stop()))).toEqual(demos.map(() => 0));
@@ -64,9 +64,10 @@ async function shareOne(first: Demo, second: Demo): Promise<void> {
 }
 
 /** A start that must fail with exit code 1 and one line within 25 seconds; returns that line. */
-async function refused(url: string, env: Readonly<Record<string, string>> = {}, path = command.path) {
+async function refused(url: string, env: Readonly<Record<string, string>> = {}, path?: string) {
   const started = performance.now();
-  const ended = await runCommand(path, ["dev", "--port", "0", "--store", url], env);
+  const args = ["dev", "--port", "0", "--store", url];
+  const ended = await (path === undefined ? runInProcess(args, env) : spawnToEnd(path, args, env));
   const ms = performance.now() - started;
   expect(ended).toMatchObject({ code: 1, stdout: "" });
   expect(ended.stderr).toMatch(/^phoneproof: --store[^\n]+\n$/);
@@ -101,7 +102,7 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
   });
 
   test("prints no such note with the memory store", async () => {
-    const demo = await startDemo(command.path);
+    const demo = await startDemo();
     try {
       await expect.poll(demo.stderr).toContain("Ctrl+C");
       expect(demo.stderr()).toContain("with the memory store");
@@ -113,7 +114,7 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
 
   test("returns 503 while the server is down and 200 after it is back, and stops on SIGINT even without it", async () => {
     const own = await startRedis();
-    const demo = await startDemo(command.path, ["--port", "0", "--store", own.url], shared());
+    const demo = await spawnDemo(command.path, ["--port", "0", "--store", own.url], shared());
     const create = () => post(demo, "authentication", { phone_number: "+33612345604" });
     try {
       expect(await create()).toMatchObject({ http: 200, status: "pending" });
@@ -128,8 +129,8 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
   });
 
   test("exits with 1 if the port is in use, although the client is connected", async () => {
-    const taken = await startDemo(command.path);
-    const ended = await runCommand(command.path, ["dev", "--port", new URL(taken.url).port, "--store", redis.url]);
+    const taken = await startDemo();
+    const ended = await spawnToEnd(command.path, ["dev", "--port", new URL(taken.url).port, "--store", redis.url]);
     expect(await taken.stop()).toBe(0);
     expect(ended).toMatchObject({ code: 1, stderr: expect.stringContaining("is taken") });
   });
@@ -196,7 +197,7 @@ test.skipIf(postgres === undefined)("two processes share postgres://…, and its
 
 test("the error for an invalid PostgreSQL schema name names --prefix", async () => {
   const args = ["stats", "--store", "postgres://127.0.0.1:1", "--prefix", "Shop-X"];
-  const ended = await runCommand(command.path, args, { PHONEPROOF_SECRET: secret });
+  const ended = await runInProcess(args, { PHONEPROOF_SECRET: secret });
   expect(ended).toMatchObject({ code: 1, stdout: "", stderr: expect.stringMatching(/^phoneproof: --prefix must be a lower-case letter or `_`, [^\n]+\n$/) });
 });
 
@@ -267,7 +268,7 @@ describe("without an installed driver", () => {
   });
 
   test("the memory store works", async () => {
-    const demo = await startDemo(join(folder, "dist/dev.js"));
+    const demo = await spawnDemo(join(folder, "dist/dev.js"));
     expect(await demo.stop()).toBe(0);
   });
 });

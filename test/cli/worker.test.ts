@@ -12,7 +12,7 @@ import { readWorkerSettings, runWorker } from "../../src/cli/worker.js";
 import { createVerifier, type Verifier } from "../../src/create-verifier.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
-import { type BuiltCommand, buildCommand, runCommand, spawnCommand } from "./demo.js";
+import { type BuiltCommand, buildCommand, spawnCommand, spawnToEnd } from "./demo.js";
 
 test("a signal while the module is being loaded stops the worker", async () => {
   const folder = await mkdtemp(join(tmpdir(), "phoneproof-worker-"));
@@ -163,14 +163,14 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
 
   test("--once: one flush, its report as JSON on stdout, exit code 0", async () => {
     await create();
-    expect(await runCommand(command.path, ["worker", module, "--once"], env())).toEqual({
+    expect(await spawnToEnd(command.path, ["worker", module, "--once"], env())).toEqual({
       code: 0,
       stdout: '{"delivered":1,"failed":0,"dead":0}\n',
       stderr: "",
     });
     hook.answer = (_request, response) => void response.writeHead(500).end();
     await create();
-    const { code, stdout, stderr } = await runCommand(command.path, ["worker", module, "--once"], env());
+    const { code, stdout, stderr } = await spawnToEnd(command.path, ["worker", module, "--once"], env());
     expect({ code, stdout }).toEqual({ code: 0, stdout: '{"delivered":0,"failed":1,"dead":0}\n' });
     expect(stderr).toContain("answered 500");
   });
@@ -186,7 +186,7 @@ describe("phoneproof worker: the module", () => {
   const run = async (name: string, text: string) => {
     const path = join(folder, name);
     await writeFile(path, text);
-    return runCommand(command.path, ["worker", path, "--once"]);
+    return spawnToEnd(command.path, ["worker", path, "--once"]);
   };
   const stub = "{ flush: async () => ({ delivered: 0, failed: 0, dead: 0 }), close: async () => console.log('closed') }";
 
@@ -216,7 +216,7 @@ describe("phoneproof worker: the module", () => {
   });
 
   test.each(["nowhere.mjs", "."])("%s is not a file: exit code 2", async (name) => {
-    const { code, stdout, stderr } = await runCommand(command.path, ["worker", join(folder, name)]);
+    const { code, stdout, stderr } = await spawnToEnd(command.path, ["worker", join(folder, name)]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("name the module that exports your verifier");
   });
