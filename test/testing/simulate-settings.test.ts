@@ -100,6 +100,7 @@ describe("scenarios", () => {
 
   test("and options are required", async () => {
     await expect(simulate({}, undefined as never)).rejects.toThrow("simulate: the scenario must be an object");
+    await expect(simulate({}, scenarios.range, { seed: 1.5 })).rejects.toThrow("simulate: seed must be an integer");
     await expect(simulate(undefined as never, scenarios.range)).rejects.toThrow("simulate: the first argument must be an object; {} for the defaults");
     await expect(simulate(Promise.resolve({}) as never, scenarios.range)).rejects.toThrow("simulate: the first argument is a promise: await it first");
   });

@@ -15,6 +15,11 @@ export function requireObject(what: string, options: unknown): void {
   check(what, plain(z.looseObject({}, "must be an object; {} for the defaults")), options);
 }
 
+/** Throws a `TypeError` unless the seed is an integer. */
+export function requireSeed(seed: number): void {
+  check("seed", z.int("must be an integer"), seed);
+}
+
 function check(what: string, schema: z.ZodType, value: unknown): void {
   const { error } = schema.safeParse(value, { error: plainWords });
   if (error !== undefined) throw new TypeError(`simulate: ${optionErrors(error, schema, what).join("; ")}`);

@@ -9,7 +9,7 @@ import { startAttack, targetsOf } from "./attacker.js";
 import { type AttackFigures, type HonestFigures, ledgerOf, type Series } from "./ledger.js";
 import { type Conditions, peopleOf } from "./people.js";
 import { stream } from "./random.js";
-import { requireObject, requireScenario } from "./read-scenario.js";
+import { requireObject, requireScenario, requireSeed } from "./read-scenario.js";
 import { attackHours, type Scenario } from "./scenario.js";
 import { deliveryServiceOf, postOf, serviceOf } from "./service.js";
 import { startTraffic } from "./traffic.js";
@@ -76,7 +76,8 @@ const begin = Date.UTC(2026, 2, 2, 8);
  * Plays a scenario against a verifier with your options, in virtual time: days take seconds. Honest people and
  * attackers are drawn from the seed. The same seed, options and scenario give the same result.
  *
- * Rejects with a `TypeError` that names what cannot be played: a missing, unknown or invalid field of the scenario.
+ * Rejects with a `TypeError` that names what cannot be played: a missing, unknown or invalid field of the scenario, or a
+ * seed that is no integer.
  *
  * @param run.seed An integer. Default 1.
  * @param run.onProgress Called after every hour of virtual time with the fraction played, from 0 to 1.
@@ -88,6 +89,7 @@ export async function simulate(
 ): Promise<SimulationResult> {
   requireObject("the first argument", options);
   requireScenario(scenario);
+  requireSeed(seed);
   const world = worldOf(seed);
   const clock = fixedClock(begin);
   const from = begin + scenario.warmUpDays * 24 * hour;
