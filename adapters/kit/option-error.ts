@@ -10,11 +10,11 @@ export function requireFlag(owner: string, option: string, value: unknown): bool
   return value;
 }
 
-/** @throws TypeError unless `value` is a non-empty string. */
+/** A text without white space around it: many files end with a line break. @throws TypeError unless `value` is a non-empty string. */
 export function requireText(owner: string, option: string, value: unknown, fix: string): string {
   if (typeof value !== "string" || value.trim() === "")
     throw optionError(owner, option, value === undefined ? "is missing" : "must be a non-empty string", fix);
-  return value;
+  return value.trim();
 }
 
 /** @throws TypeError unless `value` is undefined, or a number of seconds, above 0 and at most 24 days. */

@@ -22,7 +22,8 @@ export function openTwilioAccount(
   const sid = requireText(name, "accountSid", accountSid, fix);
   if (/^SK/i.test(sid)) throw optionError(name, "accountSid", "is the SID of an API key", `${fix} The key's SID belongs in apiKeySid.`);
   const token = requireText(name, "authToken", authToken, tokenFix);
-  const headers = { authorization: basicAuth(apiKeySid ?? sid, token) };
+  const user = apiKeySid === undefined ? sid : requireText(name, "apiKeySid", apiKeySid, "Pass the SID (SK…) of an API key of the Twilio console.");
+  const headers = { authorization: basicAuth(user, token) };
   const accountAt = (baseUrl: string) => `${baseUrl}/2010-04-01/Accounts/${encodeURIComponent(sid)}`;
   return {
     headers,

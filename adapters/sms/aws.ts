@@ -83,9 +83,9 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
   const { credentials, configurationSet } = options;
   const region = requireText(name, "region", options.region, 'Pass the region, for example "eu-west-1"; or client and command of the AWS SDK.');
   if (!/^[a-z]{2,4}(-[a-z]+)+-\d$/.test(region)) throw optionError(name, "region", "is not a region", 'Pass for example "eu-west-1".');
-  if (typeof credentials !== "function") checkCredentials(name, credentials);
+  if (typeof credentials !== "function") openCredentials(name, credentials);
   const signed = async (baseUrl: string, operation: string, input: object): Promise<CarrierRequest> => {
-    const keys = typeof credentials === "function" ? checkCredentials(name, await credentials()) : credentials;
+    const keys = openCredentials(name, typeof credentials === "function" ? await credentials() : credentials);
     const body = JSON.stringify(input);
     const headers = { "content-type": "application/x-amz-json-1.0", "x-amz-target": `PinpointSMSVoiceV2.${operation}` };
     const { host } = new URL(baseUrl);
@@ -137,12 +137,15 @@ function inputOf(message: CodeMessage, { from, extra, ttl }: Made, configuration
   };
 }
 
-function checkCredentials(name: string, credentials: AwsCredentials | undefined): AwsCredentials {
+function openCredentials(name: string, credentials: AwsCredentials | undefined): AwsCredentials {
   const fix = "Pass { accessKeyId, secretAccessKey, sessionToken? }, or a function that returns them.";
   if (typeof credentials !== "object" || credentials === null) throw optionError(name, "credentials", "is missing", fix);
-  requireText(name, "credentials.accessKeyId", credentials.accessKeyId, fix);
-  requireText(name, "credentials.secretAccessKey", credentials.secretAccessKey, fix);
-  return credentials;
+  const { sessionToken } = credentials;
+  return {
+    accessKeyId: requireText(name, "credentials.accessKeyId", credentials.accessKeyId, fix),
+    secretAccessKey: requireText(name, "credentials.secretAccessKey", credentials.secretAccessKey, fix),
+    ...(sessionToken !== undefined && { sessionToken: requireText(name, "credentials.sessionToken", sessionToken, fix) }),
+  };
 }
 
 function clientSender(name: string, options: AwsClientOptions): SmsSender {

@@ -29,7 +29,8 @@ describe("oktaHook", () => {
     },
   };
   const post = async (payload: unknown, answer?: Parameters<typeof served>[1]) => {
-    const one = served(oktaHook({ token, header: "X-Okta-Secret" }), answer);
+    // Files of secrets often end with a line break.
+    const one = served(oktaHook({ token: `${token}\n`, header: "X-Okta-Secret" }), answer);
     const response = await one.send("okta", payload, { "x-okta-secret": token });
     return { ...one, response, answered: JSON.parse(response.body) };
   };

@@ -47,9 +47,10 @@ interface Signed {
   readonly signatureHeader?: string;
 }
 
+/** The secrets end with a line break, as in many files. */
 const signed: Readonly<Record<string, Signed>> = {
   twilio: {
-    source: twilioReceipts({ authToken: "twilio-auth-token" }),
+    source: twilioReceipts({ authToken: "twilio-auth-token\n" }),
     sign: signTwilio,
     signatureHeader: "x-twilio-signature",
     report: (status) => ({
@@ -77,7 +78,7 @@ const signed: Readonly<Record<string, Signed>> = {
     },
   },
   vonage: {
-    source: vonageReceipts({ signatureSecret: "vonage-signature-secret" }),
+    source: vonageReceipts({ signatureSecret: "vonage-signature-secret\n" }),
     sign: signVonage,
     signatureHeader: "authorization",
     report: (status) => ({
@@ -129,7 +130,7 @@ const signed: Readonly<Record<string, Signed>> = {
     lifetime: 60 * minute,
   },
   messagebird: {
-    source: messageBirdReceipts({ signingKey: "messagebird-signing-key" }),
+    source: messageBirdReceipts({ signingKey: "messagebird-signing-key\n" }),
     sign: signMessageBird,
     signatureHeader: "messagebird-signature-jwt",
     report: (status) => ({
@@ -152,7 +153,7 @@ const signed: Readonly<Record<string, Signed>> = {
     lifetime: minute + 5000,
   },
   plivo: {
-    source: plivoReceipts({ authToken: "plivo-auth-token" }),
+    source: plivoReceipts({ authToken: "plivo-auth-token\n" }),
     sign: signPlivo,
     signatureHeader: "x-plivo-signature-v3",
     report: (status) => ({
@@ -176,7 +177,7 @@ const signed: Readonly<Record<string, Signed>> = {
     },
   },
   sinch: {
-    source: sinchReceipts({ webhookSecret: "sinch-webhook-secret" }),
+    source: sinchReceipts({ webhookSecret: "sinch-webhook-secret\n" }),
     sign: signSinch,
     signatureHeader: "x-sinch-webhook-signature",
     report: (status) => ({
@@ -236,7 +237,7 @@ const signed: Readonly<Record<string, Signed>> = {
     lifetime: 5 * minute,
   },
   telegram: {
-    source: telegramReceipts({ token: "telegram-token" }),
+    source: telegramReceipts({ token: "telegram-token\n" }),
     sign: signTelegram,
     signatureHeader: "x-request-signature",
     report: (status) => ({
@@ -251,7 +252,7 @@ const signed: Readonly<Record<string, Signed>> = {
     lifetime: 5 * minute,
   },
   whatsapp: {
-    source: whatsappReceipts({ appSecret: "meta-app-secret", verifyToken: "verify-token" }),
+    source: whatsappReceipts({ appSecret: "meta-app-secret\n", verifyToken: "verify-token\n" }),
     sign: signWhatsapp,
     signatureHeader: "x-hub-signature-256",
     report: (status) =>

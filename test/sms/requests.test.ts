@@ -1,4 +1,5 @@
-import { afterEach, describe, expect, it } from "vitest";
+import { generateKeyPairSync } from "node:crypto";
+import { afterEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { africasTalkingSender } from "../../adapters/sms/africastalking.js";
 import { awsSender } from "../../adapters/sms/aws.js";
 import { infobipSender } from "../../adapters/sms/infobip.js";
@@ -344,4 +345,45 @@ it("no error shows a secret", () => {
   ]) {
     expect(make).toThrow(expect.not.objectContaining({ message: expect.stringContaining("s3cret") }));
   }
+});
+
+it.each<[string, (end: string, fetch: typeof globalThis.fetch) => SmsSender]>([
+  ["twilioSender, authToken", (end, fetch) => twilioSender({ fetch, ...twilioOptions, authToken: `t${end}` })],
+  ["twilioSender, apiKeySid", (end, fetch) => twilioSender({ fetch, ...twilioOptions, apiKeySid: `SK1${end}` })],
+  ["vonageSender, apiKey", (end, fetch) => vonageSender({ fetch, from: "ACME", apiKey: `k${end}`, apiSecret: "s" })],
+  ["vonageSender, apiSecret", (end, fetch) => vonageSender({ fetch, from: "ACME", apiKey: "k", apiSecret: `s${end}` })],
+  [
+    "awsSender, credentials.secretAccessKey",
+    (end, fetch) => awsSender({ fetch, ...awsOptions, credentials: { accessKeyId: "AKIA1", secretAccessKey: `s${end}` } }),
+  ],
+  [
+    "awsSender, credentials.sessionToken",
+    (end, fetch) => awsSender({ fetch, ...awsOptions, credentials: { accessKeyId: "AKIA1", secretAccessKey: "s", sessionToken: `t${end}` } }),
+  ],
+  ["messageBirdSender, accessKey", (end, fetch) => messageBirdSender({ fetch, ...messageBirdOptions, accessKey: `k${end}` })],
+  ["plivoSender, authToken", (end, fetch) => plivoSender({ fetch, ...plivoOptions, authToken: `t${end}` })],
+  ["sinchSender, apiToken", (end, fetch) => sinchSender({ fetch, ...sinchOptions, apiToken: `t${end}` })],
+  ["infobipSender, apiKey", (end, fetch) => infobipSender({ fetch, ...infobipOptions, baseUrl: "https://x.api.infobip.com", apiKey: `k${end}` })],
+  ["telnyxSender, apiKey", (end, fetch) => telnyxSender({ fetch, ...telnyxOptions, apiKey: `k${end}` })],
+  ["africasTalkingSender, apiKey", (end, fetch) => africasTalkingSender({ fetch, ...africasTalkingOptions, apiKey: `k${end}` })],
+])("%s may end with a line break, as in many files: the requests are the same", async (_, make) => {
+  vi.useFakeTimers({ now: 0, toFake: ["Date"] });
+  onTestFinished(() => void vi.useRealTimers());
+  const requestOf = async (end: string) => {
+    const sent: unknown[] = [];
+    const fetch: typeof globalThis.fetch = async (url, init) => {
+      sent.push(String(url), Object.fromEntries(new Headers(init?.headers)));
+      return new Response("{}");
+    };
+    await make(end, fetch).send(aMessage(), inTime());
+    return sent;
+  };
+  expect(await requestOf("")).toHaveLength(2);
+  expect(await requestOf("\n")).toEqual(await requestOf(""));
+});
+
+it("the line break at the end of a private key is no error", () => {
+  const privateKey = generateKeyPairSync("rsa", { modulusLength: 1024 }).privateKey.export({ type: "pkcs8", format: "pem" }) as string;
+  expect(privateKey.endsWith("\n")).toBe(true);
+  expect(() => vonageSender({ from: "ACME", applicationId: "a", privateKey })).not.toThrow();
 });
