@@ -32,6 +32,8 @@ const purposes = {
   CustomSMSSender_Authentication: "mfa",
 };
 
+const call = /^(voice|((voice|phone)[ _-]?)?call)$/i;
+
 /** Cognito's trigger source of a temporary password, in which digits are not the code. */
 const temporaryPassword = "CustomSMSSender_AdminCreateUser";
 
@@ -39,7 +41,7 @@ function read(body: unknown): Message {
   const type = textOf(pick(body, "type")) ?? "";
   // FusionAuth's type is the channel.
   const isChannel = /^(sms|voice)$/i.test(type);
-  const isVoice = [type, pick(body, "channel"), pick(body, "delivery_method")].some((one) => /^(voice|call)$/i.test(String(one)));
+  const isVoice = [type, pick(body, "channel"), pick(body, "delivery_method")].some((one) => call.test(String(one)));
   const text = textOf(anyOf(body, "text", "textMessage", "message"));
   const code = textOf(pick(body, "code"));
   const purpose = textOf(pick(body, "purpose")) ?? (isChannel ? "" : type);

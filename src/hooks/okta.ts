@@ -26,7 +26,7 @@ function read(body: unknown, now: number): Message {
     phone_number: pick(message, "phoneNumber"),
     code: pick(message, "otpCode"),
     text: pick(message, "msgTemplate"),
-    channel: pick(message, "deliveryChannel") === "CALL" ? "voice" : "sms",
+    channel: /sms/i.test(textOf(pick(message, "deliveryChannel")) ?? "sms") ? "sms" : "voice",
     purpose: pick(purposes, type) ?? type,
     locale: pick(message, "locale"),
     ip: pick(body, "data", "context", "request", "ipAddress"),

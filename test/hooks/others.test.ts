@@ -77,9 +77,14 @@ describe("oktaHook", () => {
     expect(answered).toEqual({ error: { errorSummary: expect.stringMatching(/^(Too many|The message could not)/) } });
   });
 
-  test("responds to a call and to a malformed body with an error, and sends nothing", async () => {
-    const call = { ...body, data: { ...body.data, messageProfile: { ...body.data.messageProfile, deliveryChannel: "CALL" } } };
-    for (const payload of [call, {}, "{"]) {
+  const through = (deliveryChannel: unknown) => ({ ...body, data: { ...body.data, messageProfile: { ...body.data.messageProfile, deliveryChannel } } });
+
+  test.each(["SMS", "sms", undefined])("sends a message if the channel is %s", async (channel) => {
+    expect((await post(through(channel))).delivered).toHaveLength(1);
+  });
+
+  test("responds to any other channel and to a malformed body with an error, and sends nothing", async () => {
+    for (const payload of [...["CALL", "call", "voice", "VOICE CALL", "voice_call"].map(through), {}, "{"]) {
       const { response, answered, delivered } = await post(payload);
       expect([response.status, Object.keys(answered), delivered]).toEqual([200, ["error"], []]);
     }
@@ -248,9 +253,9 @@ describe("genericHook", () => {
     expect([response.status, JSON.parse(response.body)]).toEqual([status, body]);
   });
 
-  test("rejects calls", async () => {
+  test.each([{ type: "Voice" }, { channel: "call" }, { channel: "voice call" }, { delivery_method: "voice_call" }])("rejects calls: %j", async (fields) => {
     const { send, delivered } = served(genericHook({ token }));
-    const response = await send("generic", { phoneNumber: to, message: "4 8 2 9 1 3", code: "482913", type: "Voice" }, { authorization });
+    const response = await send("generic", { phoneNumber: to, message: "4 8 2 9 1 3", code: "482913", ...fields }, { authorization });
     expect([response.status, delivered]).toEqual([422, []]);
   });
 
