@@ -5,12 +5,11 @@ import { onlyOptions } from "../kit/option-error.js";
 import { openTwilioAccount } from "../kit/twilio-account.js";
 import { keyUrls, readCallUrl } from "./kit/call-urls.js";
 import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
-import { acceptedAs } from "./kit/outcomes.js";
 import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { escapeXml, type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
 import type { Variables } from "./kit/variables.js";
-import { keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
+import { judgeCall, keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 
 export interface TwilioVoiceSenderOptions extends VoiceOptions<string> {
   /** `AC…`. */
@@ -60,7 +59,7 @@ export function twilioVoiceSender(options: TwilioVoiceSenderOptions): SmsSender 
       if (events !== undefined) form.set("StatusCallback", events);
       return { url: `${accountAt(baseUrl)}/Calls.json`, headers, form };
     },
-    accepted: ({ json }) => acceptedAs(pick(json, "sid")),
+    accepted: ({ json }) => judgeCall(pick(json, "sid"), pick(json, "status"), words),
   });
   return withinCountries(name, options.countries, sender);
 }

@@ -6,11 +6,10 @@ import { digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
 import { keyUrls, readCallUrl } from "./kit/call-urls.js";
 import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
-import { acceptedAs } from "./kit/outcomes.js";
 import { bodyJson, isoTime, malformed, readReport, statusWords } from "./kit/report.js";
 import { type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import type { Variables } from "./kit/variables.js";
-import { keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
+import { judgeCall, keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
 
 export type { VonageWebhookOptions };
@@ -75,7 +74,7 @@ export function vonageVoiceSender(options: VonageVoiceSenderOptions): SmsSender 
         },
       };
     },
-    accepted: ({ json }) => acceptedAs(pick(json, "uuid")),
+    accepted: ({ json }) => judgeCall(pick(json, "uuid"), pick(json, "status"), words),
     errorCode: ({ json }) => String(pick(json, "type") ?? "").split("#")[1],
   });
   return withinCountries(name, options.countries, sender);

@@ -59,6 +59,14 @@ function saidBy(name: Name, reading: Awaited<ReturnType<typeof press>>): string[
   return (JSON.parse(body) as { text: string; loop?: number }[]).flatMap(({ text, loop = 1 }) => Array.from({ length: loop }, () => text));
 }
 
+it.each([
+  ...(["failed", "canceled", "busy", "no-answer"] as const).map((status) => ["twilio", status] as const),
+  ...(["failed", "rejected", "timeout", "busy", "cancelled", "unanswered"] as const).map((status) => ["vonage", status] as const),
+])("%s: a response of 201 for a call that is %s already is a rejection (docs/contract.md#send-outcome)", async (name, status) => {
+  const fetch = async () => Response.json({ sid: "CA1", uuid: "uuid-1", status }, { status: 201 });
+  expect(await make(name, { fetch }).send(aMessage(receipts), inTime())).toEqual({ outcome: "rejected", reason: `rejected by the carrier, code ${status}` });
+});
+
 describe.each(names)("%s: calls ask for a key press first", (name) => {
   it("the request contains no code; once a key is pressed, the digits are spoken twice, and the call counts as delivered", async () => {
     const { outcome, asked, body } = await call(name);

@@ -1,9 +1,9 @@
 import { type CountryCode, countryError } from "../../../src/domain/countries.js";
 import type { ReceiptReading } from "../../../src/ports/receipts.js";
-import type { SmsSender } from "../../../src/ports/sms-sender.js";
+import type { SendOutcome, SmsSender } from "../../../src/ports/sms-sender.js";
 import { optionError, requireFlag } from "../../kit/option-error.js";
 import type { SilentOptions } from "./carrier-sender.js";
-import { notSent } from "./outcomes.js";
+import { acceptedAs, notSent, rejectedWith } from "./outcomes.js";
 import { type CarrierReport, readReport, type StatusWords } from "./report.js";
 
 /** Options of every sender of calls. */
@@ -63,6 +63,11 @@ export function withinCountries(name: string, countries: readonly CountryCode[] 
         : notSent(`option countries does not list ${message.country ?? "numbers without a country"}`);
     },
   };
+}
+
+/** Accepted under the call's id, unless its status says that the call has failed. */
+export function judgeCall(id: unknown, status: unknown, words: StatusWords): SendOutcome {
+  return typeof status === "string" && words.get(status) === "undeliverable" ? rejectedWith(status) : acceptedAs(id);
 }
 
 /** Reads an event about the status of a call, whose `duration` is in seconds. `words` has `heard` and `unheard` too. */
