@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { type Deliver, readDeliver } from "../../adapters/sms/smpp/deliver.js";
 import { type ReceiptIds, submittedId } from "../../adapters/sms/smpp/ids.js";
 import { isReceipt, readReceipt } from "../../adapters/sms/smpp/receipt.js";
+import { octetsOf } from "../../adapters/sms/smpp/text.js";
 import { isFinal } from "../../src/domain/delivery.js";
 
 function deliver(fields: Record<string, unknown>): Deliver {
@@ -119,6 +120,12 @@ it("neither the text of the message nor a long word of the carrier appears in th
 });
 
 describe("message ids", () => {
+  it.each(["msg_7f3a", "V1StGXR8_Z5jdHi6B-myT"])("%s is the same in a receipt in ASCII and in GSM 03.38, where _ is 0x11", (id) => {
+    const receipt = `id:${id} stat:DELIVRD`;
+    expect(read({ short_message: Buffer.from(receipt) })?.messageId).toBe(id);
+    expect(read({ short_message: octetsOf(receipt, "gsm7", "gsm") })?.messageId).toBe(id);
+  });
+
   it.each([
     ["same", "00Ff", "00FF", "ff"],
     ["same", "000123", "123", "123"],

@@ -24,10 +24,10 @@ export function octetsOf(text: string, coding: Coding, alphabet: Alphabet): Buff
 
 /**
  * Decodes the text of a receipt. Outside UCS-2 (data_coding 8), its letters, digits and colons are ASCII; other octets
- * are read as Latin-1.
+ * are read as Latin-1. Of the signs in ids, only `_` differs in GSM 03.38: 0x11, which is no character elsewhere.
  */
 export function decodeText(dataCoding: number, octets: Buffer): string {
-  if (dataCoding !== 8) return octets.toString("latin1");
+  if (dataCoding !== 8) return octets.toString("latin1").replaceAll("\x11", "_");
   return Buffer.from(octets.subarray(0, octets.length & ~1))
     .swap16()
     .toString("utf16le");
