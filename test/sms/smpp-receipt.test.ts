@@ -98,6 +98,12 @@ describe("the time of a receipt", () => {
 });
 
 describe("receipts and other messages", () => {
+  it("a receipt with a user data header is read as one without", () => {
+    const short_message = Buffer.concat([Buffer.of(5, 0, 3, 1, 1, 1), Buffer.from(text("DELIVRD"))]);
+    expect(read({ esm_class: 0x44, short_message })).toEqual(read({ short_message: text("DELIVRD") }));
+    expect(read({ esm_class: 0x44, receipted_message_id: "1", message_state: 2 })).toMatchObject({ messageId: "1", status: "delivered" });
+  });
+
   it("a message from a phone is not a receipt, even if its text looks like one", () => {
     expect(isReceipt(deliver({ esm_class: 0, short_message: text("DELIVRD") }))).toBe(false);
   });

@@ -4,7 +4,7 @@ import { emptyBody, tags } from "./pdu.js";
 export interface Deliver {
   readonly esmClass: number;
   readonly dataCoding: number;
-  /** message_payload if short_message is empty. */
+  /** message_payload if short_message is empty; without a user data header. */
   readonly text: Buffer;
   readonly parameters: ReadonlyMap<number, Buffer>;
 }
@@ -15,7 +15,7 @@ export function readData(body: Buffer): Deliver | undefined {
   const [esmClass, , dataCoding] = body.subarray(at, at + 3); // esm_class, registered_delivery, data_coding
   if (esmClass === undefined || dataCoding === undefined) return undefined;
   const parameters = readParameters(body.subarray(at + 3));
-  return { esmClass, dataCoding, text: parameters.get(tags.messagePayload) ?? emptyBody, parameters };
+  return { esmClass, dataCoding, text: textOf(esmClass, parameters.get(tags.messagePayload) ?? emptyBody), parameters };
 }
 
 /** Reads the body of deliver_sm (4.6.1); returns `undefined` if it is truncated. */
@@ -31,7 +31,14 @@ export function readDeliver(body: Buffer): Deliver | undefined {
   if (esmClass === undefined || dataCoding === undefined || length === undefined || at + length > body.length) return undefined;
   const parameters = readParameters(body.subarray(at + length));
   const text = length === 0 ? (parameters.get(tags.messagePayload) ?? emptyBody) : body.subarray(at, at + length);
-  return { esmClass, dataCoding, text, parameters };
+  return { esmClass, dataCoding, text: textOf(esmClass, text), parameters };
+}
+
+/** Bit of esm_class (5.2.12): the text begins with a user data header, whose first octet is the length of the rest. */
+const headerBit = 0x40;
+
+function textOf(esmClass: number, userData: Buffer): Buffer {
+  return (esmClass & headerBit) === 0 ? userData : userData.subarray(1 + (userData[0] ?? 0));
 }
 
 /** The offset after service_type, source and destination, with which both bodies begin. */
