@@ -352,12 +352,16 @@ describe("wrong password", () => {
     expect(outcomes).toEqual(Array(2).fill({ outcome: "rejected", reason: expect.stringContaining("ESME_RINVPASWD") }));
   });
 
-  it("after a temporary bind error, sends wait for the next bind", async () => {
+  it.each([
+    ["ESME_RALYBND", 0x05, "does another process bind with the same systemId? The sender tries again by itself"],
+    ["ESME_RTHROTTLED", 0x58, "the error is temporary, and the sender tries again by itself"],
+  ])("after a temporary bind error, sends wait for the next bind, and the status blames no password: %s", async (name, command_status, advice) => {
     const { peer, send, sender, clock } = await openBench();
     let binds = 0;
-    peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response({ command_status: ++binds === 1 ? 0x05 : 0 })));
+    peer.on("bind_transceiver", (pdu, to) => void to.send(pdu.response({ command_status: ++binds === 1 ? command_status : 0 })));
     const outcome = send();
     await eventually(() => expect(sender.status().state).toBe("waiting"));
+    expect(sender.status().error).toMatch(new RegExp(`${name} .*: ${advice.replace("?", "\\?")}$`));
     clock.advance(1_000);
     expect(await outcome).toMatchObject({ outcome: "accepted" });
   });

@@ -16,9 +16,12 @@ const passing: readonly number[] = [statuses.alreadyBound, statuses.systemError,
 const wrongRole: readonly number[] = [statuses.invalidCommand, statuses.invalidBindStatus, statuses.bindFailed];
 
 function refusedWith(status: number, role: BindRole): string {
+  const refusal = `the peer rejected the bind as ${role} with ${statusName(status)}`;
+  if (status === statuses.alreadyBound) return `${refusal}: does another process bind with the same systemId? The sender tries again by itself`;
+  if (passing.includes(status)) return `${refusal}: the error is temporary, and the sender tries again by itself`;
   const other = role === "transceiver" ? "transmitter+receiver" : "transceiver";
   const fix = wrongRole.includes(status) ? `; and bindType, for it may take "${other}" alone` : "";
-  return `the peer rejected the bind as ${role} with ${statusName(status)}: check the options systemId, password and systemType${fix}`;
+  return `${refusal}: check the options systemId, password and systemType${fix}`;
 }
 
 /** A connection that is reopened whenever it ends, until `retire`. `changed` is called after each change of `state`. */
