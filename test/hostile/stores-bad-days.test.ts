@@ -2,16 +2,12 @@ import { execFileSync } from "node:child_process";
 import { copyFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { Redis } from "ioredis";
-import { MongoClient } from "mongodb";
-import { mongoStore } from "phoneproof/mongo";
 import { postgresStore } from "phoneproof/postgres";
 import { type RedisClient, reconnectWhenSilent, redisStore } from "phoneproof/redis";
 import { sqliteStore } from "phoneproof/sqlite";
 import postgres from "postgres";
 import { createClient } from "redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type MongoServer, mongoServer } from "../support/mongo.js";
-import { freePort } from "../support/ports.js";
 import { newDatabase, type PostgresServer, postgresServer, sql } from "../support/postgres.js";
 import { isInstalled } from "../support/programs.js";
 import { type RedisServer, redisIsInstalled, startRedis, until } from "../support/redis.js";
@@ -19,16 +15,12 @@ import { address, folder, newNumber, operated, phoneproof, serve, within } from 
 
 const hasRedis = redisIsInstalled("stores-bad-days");
 const hasShell = isInstalled("sqlite3", "sqlite3", "stores-bad-days");
-let [mongo, pg, redis]: [MongoServer | undefined, PostgresServer | undefined, RedisServer[]] = [undefined, undefined, []];
+let [pg, redis]: [PostgresServer | undefined, RedisServer[]] = [undefined, []];
 beforeAll(async () => {
-  [mongo, pg, redis] = await Promise.all([
-    mongoServer("stores-bad-days"),
-    postgresServer("stores-bad-days"),
-    hasRedis ? Promise.all([startRedis(), startRedis(), startRedis(), startRedis()]) : [],
-  ]);
+  [pg, redis] = await Promise.all([postgresServer("stores-bad-days"), hasRedis ? Promise.all([startRedis(), startRedis(), startRedis(), startRedis()]) : []]);
 });
 afterAll(async () => {
-  await Promise.all([mongo, pg, ...redis].map((one) => one?.stop()));
+  await Promise.all([pg, ...redis].map((one) => one?.stop()));
 });
 
 describe.concurrent("the documented client of a store", () => {
@@ -111,22 +103,6 @@ describe.concurrent("the documented client of a store", () => {
     await sql(pg.url, `alter database ${name} reset default_transaction_read_only`);
     expect(await within(3_000, async () => (await create()) === "pending"), "a create within 3 s").toBe(true);
   });
-
-  it("mongodb, used while the server is down, works once it responds, without a restart (docs/operations.md#when-something-is-down)", async ({
-    skip,
-    onTestFinished: atEnd,
-  }) => {
-    if (mongo === undefined) return skip();
-    const { port: target } = new URL(mongo.url);
-    const port = await freePort();
-    const times = { serverSelectionTimeoutMS: 1500, connectTimeoutMS: 1500, socketTimeoutMS: 1500, waitQueueTimeoutMS: 1500 };
-    const client = new MongoClient(`mongodb://127.0.0.1:${port}/bad_days`, { ...times, minPoolSize: 8, maxConnecting: 8 });
-    atEnd(() => client.close());
-    const { create } = operated(mongoStore({ db: client.db() }));
-    expect(await create()).toBe("unavailable");
-    await address(atEnd, () => Number(target), port);
-    expect(await within(3_000, async () => (await create()) === "pending"), "a create within 3 s of the server's return").toBe(true);
-  });
 });
 
 describe("doctor and an SQLite file", () => {
@@ -149,20 +125,6 @@ describe("doctor and an SQLite file", () => {
 });
 
 describe.concurrent("the command", () => {
-  it("serve, started while MongoDB is down, works once it responds, and /healthz returns 200 (docs/serve.md#when-it-does-not-start)", async ({
-    skip,
-    onTestFinished: atEnd,
-  }) => {
-    if (mongo === undefined) return skip();
-    const { port: target } = new URL(mongo.url);
-    const port = await freePort();
-    const server = await serve(atEnd, folder(atEnd), { PHONEPROOF_STORE: `mongodb://127.0.0.1:${port}/bad_days_served` });
-    expect(await server.health()).toBe(503);
-    await address(atEnd, () => Number(target), port);
-    expect(await within(5_000, async () => (await server.health()) === 200), "health 200 within 5 s of the server's return").toBe(true);
-    expect((await server.post("authentication", { phone_number: newNumber() })).is).toBe("200 pending");
-  });
-
   it("serve, whose -wal and -shm were deleted: requests return 503, or another process finds what was acknowledged (docs/contract.md#stored-first)", async ({
     onTestFinished: atEnd,
   }) => {

@@ -1,9 +1,12 @@
 import { randomUUID } from "node:crypto";
 import { type CommandStartedEvent, MongoClient } from "mongodb";
+import { MongoClient as MongoClient6 } from "mongodb6";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { type MongoCollection, type MongoDb, type MongoStore, mongoStore } from "../../adapters/store/mongo/index.js";
 import type { Change, Claim, MemberClaim, RecordWrite, SumClaim, SumParts } from "../../src/ports/store.js";
 import { type Connected, drivers, dropDatabase, mongoServer, newDatabase } from "../support/mongo.js";
+import { freePort } from "../support/ports.js";
+import { startProxy } from "../support/redis-proxy.js";
 
 const length = 600_000;
 const day = 24 * 60 * 60 * 1000;
@@ -123,6 +126,26 @@ const server = await mongoServer("the store on MongoDB");
 afterAll(() => server?.stop());
 
 describe.runIf(server)("mongoStore", () => {
+  it.each([
+    ["mongodb 7", MongoClient],
+    ["mongodb 6", MongoClient6],
+  ])("%s, first used while the server is down, connects once it responds, unless its owner closed it", async (_, Client) => {
+    const { port: target } = new URL(server?.url as string);
+    const port = await freePort();
+    const client = new Client(`mongodb://127.0.0.1:${port}/unused`, { serverSelectionTimeoutMS: 100 });
+    const store = mongoStore({ db: client.db() as MongoDb });
+    for (let tries = 1; tries <= 2; tries++) await expect(store.get("key")).rejects.toThrow("ECONNREFUSED");
+    const proxy = await startProxy(Number(target), port);
+    try {
+      expect(await store.get("key")).toBeUndefined();
+      await client.close();
+      await expect(store.get("key")).rejects.toThrow("Client must be connected");
+    } finally {
+      await client.close();
+      await proxy.close();
+    }
+  });
+
   const url = server?.url ?? "";
   const database = newDatabase();
   const commands: CommandStartedEvent[] = [];

@@ -12,13 +12,15 @@ export interface Proxy {
   cutRequests(cut: boolean): void;
   /** Existing connections stay open but pass on no more requests, as if the host was gone; new ones work. */
   mute(): void;
-  /** From now on, connects to another port; closes existing connections. */
+  /** From now on, connects to another port. Existing connections stay open. */
+  redirect(port: number): void;
+  /** The same, and closes existing connections. */
   aim(port: number): void;
   close(): Promise<void>;
 }
 
-/** Starts a proxy for `port` on loopback. */
-export async function startProxy(port: number): Promise<Proxy> {
+/** Starts a proxy for `port` on loopback. `listen`: its own port; default: any. */
+export async function startProxy(port: number, listen = 0): Promise<Proxy> {
   let wait = 0;
   let [cutting, deaf] = [false, false];
   let target = port;
@@ -49,7 +51,7 @@ export async function startProxy(port: number): Promise<Proxy> {
       else later(() => client.write(chunk));
     });
   });
-  await new Promise<void>((done) => server.listen(0, "127.0.0.1", done));
+  await new Promise<void>((done) => server.listen(listen, "127.0.0.1", done));
   const { port: own } = server.address() as AddressInfo;
   return {
     port: own,
@@ -65,6 +67,9 @@ export async function startProxy(port: number): Promise<Proxy> {
     },
     mute() {
       for (const socket of sockets) muted.add(socket);
+    },
+    redirect(port) {
+      target = port;
     },
     aim(port) {
       target = port;

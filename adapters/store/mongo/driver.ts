@@ -41,6 +41,18 @@ export const maxTries = 16;
 
 export class OldServer extends Error {}
 
+/**
+ * Connects a client whose first connection failed: the driver then keeps a closed topology, and does not connect by
+ * itself again. A client that its owner closed has no topology, and stays closed.
+ *
+ * @throws the error if it has another cause; what kept the client from connecting.
+ */
+export async function reconnect(db: MongoDb, error: unknown): Promise<void> {
+  const { client } = db as { readonly client?: { readonly topology?: unknown; connect(): Promise<unknown> } };
+  if ((error as Error).name !== "MongoTopologyClosedError" || client?.topology === undefined) throw error;
+  await client.connect();
+}
+
 /** What the server reports about itself. */
 export async function sayHello(db: MongoDb) {
   const notFound = (error: { code?: unknown }) => (error.code === 59 ? { maxWireVersion: 0 } : Promise.reject(error));

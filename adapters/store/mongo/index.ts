@@ -3,7 +3,7 @@ import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { CorruptRecord, has, parseEach, refuseLarge } from "../../kit/store.js";
 import { commit } from "./commit.js";
-import { collectionNames, type Document, look, type MongoDb, made, OldServer, type Opened, open, sendAll, upsert, withoutValues } from "./driver.js";
+import { collectionNames, type Document, look, type MongoDb, made, OldServer, type Opened, open, reconnect, sendAll, upsert, withoutValues } from "./driver.js";
 import { inspect, planIndexes } from "./inspect.js";
 import { type Member, newerThan, type Window } from "./members.js";
 import { parseRecord, recordKey } from "./record.js";
@@ -13,8 +13,8 @@ export type { MongoCollection, MongoDb } from "./driver.js";
 /** Options of `mongoStore`. */
 export interface MongoStoreOptions {
   /**
-   * The database of your own `MongoClient` (`mongodb` driver 6 or 7): `client.db()`. The store neither opens nor closes
-   * the client.
+   * The database of your own `MongoClient` (`mongodb` driver 6 or 7): `client.db()`. The client connects at the first
+   * use; the store does not close it.
    */
   readonly db: MongoDb;
   /**
@@ -74,14 +74,22 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
   }
   let opening: Promise<Opened> | undefined;
 
-  /** Works with the server, once it is known; keeps stored data out of errors. */
-  async function reach<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+  function opened(): Promise<Opened> {
     opening ??= open(db, prefix).catch((error) => {
       opening = undefined;
       throw error;
     });
+    return opening;
+  }
+
+  /** Works with the server, once it is known; keeps stored data out of errors. */
+  async function reach<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
+    const run = async () => work(await opened());
     try {
-      return await work(await opening);
+      return await run().catch(async (error) => {
+        await reconnect(db, error);
+        return run();
+      });
     } catch (error) {
       throw error instanceof CorruptRecord || error instanceof OldServer ? error : withoutValues(error);
     }
