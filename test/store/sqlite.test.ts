@@ -282,6 +282,17 @@ describe("failures: a clear error, 503, and nothing is sent", () => {
     expect(await refusal(sqliteStore({ file: damaged }))).toMatch(/the database is corrupt, or is not an SQLite database/);
   });
 
+  it.each(["", "-wal", "-shm"])("a file whose path%s was deleted or replaced while it was open", async (end) => {
+    const { file } = folder();
+    const store = sqliteStore({ file });
+    await store.commit(change());
+    rmSync(file + end);
+    expect(await refusal(store)).toMatch(/its -wal or its -shm was deleted or replaced while it was open: restart every process/);
+    writeFileSync(file + end, "");
+    await expect(store.get("key")).rejects.toThrow("was deleted or replaced");
+    await store.close?.();
+  });
+
   it("a folder that does not exist", async () => {
     const { folder: parent } = folder();
     const file = join(parent, "none", "store.db");

@@ -14,15 +14,21 @@ export async function openFile(file: string): Promise<InstanceType<Database>> {
   }
 }
 
-/** Returns a function that throws once the file was deleted or replaced: what is written to it would be lost. */
+/**
+ * Returns a function that throws once the file, its `-wal` or its `-shm` was deleted or replaced: what is written to
+ * them would be lost.
+ */
 export function guardOf({ get }: Connection): () => void {
   const fs = globalThis.process?.getBuiltinModule?.("node:fs");
   const path = get("PRAGMA database_list")?.["file"];
   if (fs === undefined || typeof path !== "string" || path === "") return () => {};
-  const inode = () => fs.statSync(path, { bigint: true, throwIfNoEntry: false })?.ino;
-  const opened = inode();
+  const inodeOf = (file: string) => fs.statSync(file, { bigint: true, throwIfNoEntry: false })?.ino;
+  // SQLite keeps the other two as long as a connection is open, in WAL mode only.
+  const opened = [path, `${path}-wal`, `${path}-shm`].map((file) => [file, inodeOf(file)] as const).filter(([, inode]) => inode !== undefined);
   return () => {
-    if (inode() !== opened) throw new SqliteError("sqliteStore: the file was deleted or replaced while it was open: restart every process that uses it");
+    for (const [file, inode] of opened)
+      if (inodeOf(file) !== inode)
+        throw new SqliteError("sqliteStore: the file, its -wal or its -shm was deleted or replaced while it was open: restart every process that uses it");
   };
 }
 
