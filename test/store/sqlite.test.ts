@@ -115,6 +115,26 @@ describe("the tables", () => {
     expect(open(file).prepare("PRAGMA user_version").get()).toMatchObject({ user_version: 7 });
   });
 
+  it("whose index was dropped are reported with the statement that makes it", async () => {
+    const own = open(folder().file);
+    const store = sqliteStore({ database: own });
+    expect((await store.inspect?.(0))?.missing).toBeUndefined();
+    own.exec("DROP INDEX phoneproof_wake");
+    const [missing = ""] = (await store.inspect?.(0))?.missing ?? [];
+    own.exec(/: run (.*)$/.exec(missing)?.[1] as string);
+    expect((await store.inspect?.(0))?.missing).toBeUndefined();
+  });
+
+  it("that were dropped, or whose names others have: the error names the fix", async () => {
+    const dropped = open(folder().file);
+    await sqliteStore({ database: dropped }).get("key");
+    dropped.exec("DROP TABLE phoneproof_values");
+    await expect(sqliteStore({ database: dropped }).get("key")).rejects.toThrow(/no such table.*: restore it from a backup, or name another file/);
+    const taken = open(folder().file);
+    taken.exec("CREATE TABLE phoneproof_records (own TEXT)");
+    await expect(sqliteStore({ database: taken }).get("key")).rejects.toThrow(/already exists.*: restore it from a backup, or name another file/);
+  });
+
   it("of a newer phoneproof are left unchanged, and the error asks to update", async () => {
     const { file } = folder();
     const own = open(file);

@@ -15,6 +15,7 @@ const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])
     "restore it from a backup, without its old -wal and -shm files, or name another file",
   ],
   [/unable to open/i, "cannot be opened", "name a file, create its folder, and let the process write to it"],
+  [/no such (table|column)|already exists/i, "has other tables than the store made", "restore it from a backup, or name another file"],
   [/disk I\/O error/i, "cannot be read or written", "check the disk; keep the file off network file systems"],
 ];
 

@@ -4,7 +4,7 @@ import { has, parseEach, refuseLarge } from "../../kit/store.js";
 import { addTo, commit, endOf, parseRecord, rowOf } from "./commit.js";
 import { type Connection, connectionOf, type DurableObjectStorage, isDurableObject, retried, type SqliteDatabase, writerOf } from "./connection.js";
 import { guardOf, openFile } from "./file.js";
-import { prepare, type Synchronous, sweeperOf, synchronousNames } from "./schema.js";
+import { missingIn, prepare, type Synchronous, sweeperOf, synchronousNames } from "./schema.js";
 
 export type { DurableObjectStorage, SqliteDatabase, SqliteHandle, SqliteStatement, SqliteValue } from "./connection.js";
 
@@ -181,7 +181,9 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
         const due = Number(connection.get("SELECT count(*) AS due FROM (SELECT 1 FROM phoneproof_records WHERE wake_at <= ? LIMIT 10000)", until)?.["due"]);
         const kept = isDurable ? undefined : pragma(connection, "journal_mode");
         const level = kept && (synchronousNames[Number(pragma(connection, "synchronous"))] ?? "");
-        return { kind: "sqlite", time: Date.now(), due, ...(kept && level && { settings: { journal_mode: kept, synchronous: level } }) };
+        const missing = missingIn(connection);
+        const settings = kept && level && { settings: { journal_mode: kept, synchronous: level } };
+        return { kind: "sqlite", time: Date.now(), due, ...settings, ...(missing.length > 0 && { missing }) };
       });
     },
 

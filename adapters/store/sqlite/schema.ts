@@ -1,6 +1,9 @@
 import { type Connection, isDurableObject, type SqliteDatabase, type SqliteValue } from "./connection.js";
 import { SqliteError } from "./errors.js";
 
+/** The index that `lease` uses. */
+const wakeIndex = "CREATE INDEX phoneproof_wake ON phoneproof_records (wake_at) WHERE wake_at IS NOT NULL";
+
 /**
  * The steps that create the tables: a database at step `n` runs those after it. Steps are added, never changed. `ends`
  * is when a row may be deleted, in milliseconds on this machine's clock. A counter is part -1 of a sum.
@@ -8,7 +11,7 @@ import { SqliteError } from "./errors.js";
 const steps: readonly string[] = [
   `CREATE TABLE phoneproof_records (customer TEXT, id TEXT, tokens TEXT NOT NULL, data TEXT NOT NULL, keep_until INTEGER NOT NULL, wake_at INTEGER, ends INTEGER NOT NULL,
      PRIMARY KEY (customer, id)) STRICT, WITHOUT ROWID;
-   CREATE INDEX phoneproof_wake ON phoneproof_records (wake_at) WHERE wake_at IS NOT NULL;
+   ${wakeIndex};
    CREATE TABLE phoneproof_members (window TEXT, member TEXT, at INTEGER NOT NULL, added_by TEXT, ends INTEGER NOT NULL, PRIMARY KEY (window, member)) STRICT, WITHOUT ROWID;
    CREATE TABLE phoneproof_sums (sum TEXT, part INTEGER, held INTEGER NOT NULL, ends INTEGER NOT NULL, PRIMARY KEY (sum, part)) STRICT, WITHOUT ROWID;
    CREATE TABLE phoneproof_values (name TEXT PRIMARY KEY, value TEXT NOT NULL, ends INTEGER NOT NULL) STRICT, WITHOUT ROWID;`,
@@ -17,6 +20,15 @@ const steps: readonly string[] = [
 /** The durability of acknowledged writes, by SQLite's names. */
 export const synchronousNames = ["OFF", "NORMAL", "FULL", "EXTRA"] as const;
 export type Synchronous = (typeof synchronousNames)[number];
+
+const has = ({ get }: Connection, name: string): boolean => get("SELECT 1 FROM sqlite_master WHERE name = ?", name) !== undefined;
+
+/** Whether the database has the store's tables. */
+export const isMade = (connection: Connection): boolean => has(connection, "phoneproof_schema");
+
+/** What the tables lack, with the fix. */
+export const missingIn = (connection: Connection): string[] =>
+  has(connection, "phoneproof_wake") ? [] : [`the index phoneproof_wake is missing, so finding due callbacks reads all records: run ${wakeIndex}`];
 
 /** Configures the handle and upgrades the tables. Any number of processes may do so at the same time. */
 export function prepare(connection: Connection, database: SqliteDatabase, synchronous: Synchronous): void {
@@ -32,10 +44,9 @@ export function prepare(connection: Connection, database: SqliteDatabase, synchr
     if (get("PRAGMA journal_mode")?.["journal_mode"] === "delete") all("PRAGMA journal_mode = WAL");
   }
   const version = () => Number(get("SELECT version FROM phoneproof_schema")?.["version"] ?? 0);
-  const isMade = () => get("SELECT 1 FROM sqlite_master WHERE name = 'phoneproof_schema'") !== undefined;
-  if (isMade() && version() === steps.length) return;
+  if (isMade(connection) && version() === steps.length) return;
   atomically(() => {
-    if (!isMade()) exec("CREATE TABLE phoneproof_schema (version INTEGER NOT NULL) STRICT");
+    if (!isMade(connection)) exec("CREATE TABLE phoneproof_schema (version INTEGER NOT NULL) STRICT");
     const done = version();
     if (done > steps.length)
       throw new SqliteError(
