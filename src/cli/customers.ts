@@ -78,6 +78,8 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   if ("file" in place && values.prefix !== undefined) throw new TypeError("--prefix has no effect with a file");
   if ("file" in place && place.file === undefined) throw new TypeError(`${command} needs a file: --data memory is empty`);
   return {
+    /** Whether the store must be there already. Only the first customer may create it. */
+    mustExist: `${command} ${name}` !== "customers create",
     place: { ...place, ...(values.prefix !== undefined && { prefix: values.prefix }) },
     secret,
     /** Whether to print one JSON object per line. */
@@ -91,10 +93,10 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
  *
  * @returns The exit code: 0, or 1 after an error. The error message contains no key and no secret.
  */
-export async function runCustomers({ place, secret, json, run }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
+export async function runCustomers({ mustExist, place, secret, json, run }: CustomersSettings, { out, err }: DevOutput): Promise<number> {
   let opened: OpenStore | undefined;
   try {
-    opened = await openPlace(place, () => undefined);
+    opened = await openPlace(place, () => undefined, { mustExist });
     const { customers } = createVerifier({
       // Policies with a spend ceiling are checked against the real sender when your verifier reads them.
       ...quietOptions(opened.store, (line) => err(`phoneproof: ${line}\n`)),

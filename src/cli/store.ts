@@ -4,6 +4,7 @@ import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { reconnectWhenSilent, redisStore } from "../../adapters/store/redis/index.js";
+import { isStoreFile } from "../../adapters/store/sqlite/file.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import type { Store } from "../ports/store.js";
 import type { DataSettings, Place, StoreSettings } from "./settings.js";
@@ -31,7 +32,7 @@ interface Candidate extends OpenStore {
 const startTimeout = 3_000;
 
 export interface Opening {
-  /** Fails where there is no file: SQLite would create an empty one. Implies `readsOnly`. Default: false. */
+  /** Fails where there is no file, or one without the store's tables: it is left as it is. Implies `readsOnly`. Default: false. */
   readonly mustExist?: boolean;
   /** Makes no tables and indexes in a server. Default: false. */
   readonly readsOnly?: boolean;
@@ -52,15 +53,17 @@ export function openPlace(place: Place, warn: (line: string) => void, opening: O
  */
 async function openData({ by, file, isAsked }: DataSettings, warn: (line: string) => void, { mustExist = false }: Opening): Promise<OpenStore> {
   const inMemory: OpenStore = { store: memoryStore(), name: "the memory store", async close() {} };
-  const isMissing = mustExist && (file === undefined || !existsSync(file));
-  if (isMissing || file === undefined) {
+  const fix = "name the store with PHONEPROOF_STORE or PHONEPROOF_DATA, or with --store or --data";
+  if (file === undefined) {
     if (!mustExist) return inMemory;
-    const fix = "name the store with PHONEPROOF_STORE or PHONEPROOF_DATA, or with --store or --data";
-    throw new Error(`${file === undefined ? "data in memory is empty" : `there is no file ${file}`}: ${fix}`);
+    throw new Error(`data in memory is empty: ${fix}`);
   }
+  if (mustExist && !existsSync(file)) throw new Error(`there is no file ${file}: ${fix}`);
   const store = sqliteStore({ file });
+  let holdsData = true;
   try {
-    await store.get("probe");
+    if (mustExist) holdsData = await isStoreFile(file);
+    if (holdsData) await store.get("probe");
   } catch (error) {
     const { message, cause } = error as Error;
     if (!isAsked && (cause as NodeJS.ErrnoException | undefined)?.code === "ERR_MODULE_NOT_FOUND") {
@@ -69,6 +72,7 @@ async function openData({ by, file, isAsked }: DataSettings, warn: (line: string
     }
     throw new Error(`${by ?? "--data"} ${file}: ${message.replace(/^sqliteStore: /, "")}`);
   }
+  if (!holdsData) throw new Error(`${file} holds no data of phoneproof: ${fix}`);
   return { store, name: `its data in ${file}`, close: async () => store.close?.() };
 }
 

@@ -399,7 +399,7 @@ describe("why, unlock, erase, stats", () => {
   test("a missing customer or secret exits with 2 and names the setting: docs/no-code.md#settings", async () => {
     const cwd = place({ "verifier.js": ordinary });
     const from = { cwd, env: { PHONEPROOF_DATA: "phoneproof.db" } };
-    await run(["customers", "list"], from);
+    await run(["customers", "create"], from);
     const bare = await run(["why", number], { cwd, env: { PHONEPROOF_SECRET: "" } });
     expect([bare.ended, bare.err]).toEqual([2, expect.stringContaining("PHONEPROOF_SECRET")]);
     const nobody = await run(["why", number, "./verifier.js"], from);

@@ -1,5 +1,6 @@
-import type { Connection, SqliteHandle } from "./connection.js";
+import { type Connection, connectionOf, retried, type SqliteHandle } from "./connection.js";
 import { errorOf, SqliteError } from "./errors.js";
+import { isMade } from "./schema.js";
 
 type Database = new (file: string) => SqliteHandle & { close(): void };
 
@@ -30,6 +31,16 @@ export function guardOf({ get }: Connection): () => void {
       if (inodeOf(file) !== inode)
         throw new SqliteError("sqliteStore: the file, its -wal or its -shm was deleted or replaced while it was open: restart every process that uses it");
   };
+}
+
+/** Whether a file has the store's tables. Changes nothing in it. */
+export async function isStoreFile(file: string): Promise<boolean> {
+  const own = await openFile(file);
+  try {
+    return await retried(1_500, () => isMade(connectionOf(own)));
+  } finally {
+    own.close();
+  }
 }
 
 /** `bun:sqlite` or `node:sqlite`, if available. */
