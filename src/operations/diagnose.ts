@@ -86,11 +86,15 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
   for (const missing of store.missing) yield fault("store", missing.split(": ")[0] as string, missing.split(": ")[1] ?? missing);
   if (!ok && store.missing.length > 0) return;
   if (!ok) {
-    yield fault("store", `the store does not respond: ${store.fault}`, "start it, or correct the address and credentials of its client");
+    // The errors of an SQLite file end with their fix: there is no server.
+    const [, problem = store.fault, fix = "start it, or correct the address and credentials of its client"] =
+      /^(sqliteStore: .+): (.+)$/.exec(store.fault ?? "") ?? [];
+    yield fault("store", `the store does not respond: ${problem}`, fix);
     return;
   }
   const { settings: kept, clock_difference: difference = 0, round_trip: trip = 0 } = store;
-  if (store.fault) yield note("store", store.fault, "allow the client to read the store's settings");
+  if (store.fault)
+    yield note("store", store.fault, "let the client read the store's settings; if they take too long to read, see what keeps the server busy or holds a lock");
   const eviction = kept["maxmemory-policy"] ?? "noeviction";
   const evicts = `Redis evicts keys (maxmemory-policy ${eviction}): when it is full, limits and codes are lost`;
   if (eviction !== "noeviction") yield fault("store", evicts, redisSetting("maxmemory-policy noeviction"));

@@ -1,4 +1,5 @@
 import type { StoreDeadline } from "../core/deadline.js";
+import { withoutNumbers } from "../core/loggers.js";
 import type { StoreInspection } from "../ports/store.js";
 import type { Context } from "./context.js";
 
@@ -102,8 +103,8 @@ export function unbuilt(error: unknown): Ping {
   return { ok: false, store: { settings: {}, missing: [], fault: wordsOf(error) }, callbacks: { waiting: 0 } };
 }
 
-/** The cause of one of our own errors. */
+/** The cause of one of our own errors, without what may be phone numbers. */
 export function wordsOf(error: unknown): string {
   const cause = error instanceof Error && error.cause instanceof Error ? error.cause : error;
-  return (cause instanceof Error ? cause.message : String(cause)).slice(0, 500);
+  return withoutNumbers(cause instanceof Error ? cause.message : String(cause));
 }

@@ -42,6 +42,23 @@ describe("ping: round trip to the store, clock difference, persistence, backlog"
     expect(await set.verifier.ping()).toEqual({ ok: false, store: { settings: {}, missing: [], fault: "ECONNREFUSED" }, callbacks: { waiting: 0 } });
   });
 
+  it("what may be a phone number in a store's error is masked, as in the log", async () => {
+    const set = setUp();
+    (set.store as { get: unknown }).get = async () => Promise.reject(new Error("a proxy rejected +33612345678"));
+    expect((await set.verifier.ping()).store.fault).toBe("a proxy rejected +…");
+  });
+
+  it("diagnose takes the fix for an SQLite file from the store's error, since there is no server to start", async () => {
+    const set = setUp();
+    (set.store as { get: unknown }).get = async () => Promise.reject(new Error("sqliteStore: the database is full (disk: full): make room on the disk"));
+    expect(await set.verifier.diagnose()).toContainEqual({
+      level: "fault",
+      about: "store",
+      message: "the store does not respond: sqliteStore: the database is full (disk: full)",
+      fix: "make room on the disk",
+    });
+  });
+
   it.each(["get", "members", "inspect"] as const)("a store whose %s hangs: a response within `storeTimeout`", async (method) => {
     const set = setUp();
     (set.store as unknown as Record<string, unknown>)[method] = () => new Promise(() => {});
