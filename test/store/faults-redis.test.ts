@@ -123,6 +123,24 @@ describe.runIf(installed)("Redis failures", () => {
     },
   );
 
+  it("a connection to a primary that became a replica is replaced, when its address leads to the new primary", async () => {
+    const [old, next] = await Promise.all([startRedis(), startRedis()]);
+    const proxy = await startProxy(old.port);
+    const connected = await Promise.all(["redis 6", "redis 5", "ioredis 6", "ioredis 5"].map((name) => connect(name, proxy)));
+    try {
+      const services = connected.map(({ client }) => serviceOn(redisStore({ client })));
+      for (const service of services) expect((await service.create(newNumber())).status).toBe(200);
+      proxy.redirect(next.port);
+      await old.cli("REPLICAOF", "127.0.0.1", String(next.port));
+      for (const service of services) expect((await service.create(newNumber())).status).toBe(503);
+      await Promise.all(services.map((service) => timeUntilServed(service)));
+    } finally {
+      await Promise.all(connected.map(({ close }) => close()));
+      await proxy.close();
+      await Promise.all([old.stop(), next.stop()]);
+    }
+  });
+
   it("a slow server gives correct results within the deadline, and 503 beyond it", async () => {
     await on([], async (server) => {
       const proxy = await startProxy(server.port);

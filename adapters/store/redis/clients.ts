@@ -39,9 +39,18 @@ export type RedisClient = UpstashClient | NodeRedisClient | IoredisClient | Glid
 /** For an `@upstash/redis` client behind a wrapper. */
 export const fromUpstash = (client: UpstashClient): RunScript => bySha((command, ...call) => client[command](...call));
 
+/** Reconnects a client that has `reconnectWhenSilent`. */
+const reconnections = new WeakMap<object, () => void>();
+
 /** For a node-redis client behind a wrapper; a cluster behind one also needs `cluster: true`. */
 export const fromNodeRedis = (client: NodeRedisClient): RunScript =>
-  bySha((command, script, keys, args) => client[command === "evalsha" ? "evalSha" : command](script, { keys, arguments: args }));
+  bySha((command, script, keys, args) =>
+    client[command === "evalsha" ? "evalSha" : command](script, { keys, arguments: args }).catch((error) => {
+      // The address may lead to a new primary by now.
+      if (String(error).includes("READONLY")) reconnections.get(client)?.();
+      throw error;
+    }),
+  );
 
 /** For an ioredis client behind a wrapper; a cluster behind one also needs `cluster: true`. */
 export const fromIoredis = (client: IoredisClient): RunScript => bySha((command, script, keys, args) => client[command](script, keys.length, ...keys, ...args));
@@ -115,20 +124,28 @@ export interface NodeRedisConnection {
 /**
  * Reconnects a client of `redis` (node-redis) whose connection no longer responds: it waits without limit for the reply
  * to a command that it has sent, so that a connection lost without notice would fail every request from then on. A
- * `PING` is sent every second; if none is answered within `patience`, the client is destroyed and connected again.
+ * `PING` is sent every second; if none is answered within `patience`, the client is destroyed and connected again. The
+ * same is done, at most once a second, if the store finds that the server has become a replica (`READONLY`).
  * Call it once, after `connect()`. It ends when you close the client, and keeps no process running.
  *
  * @param patience Milliseconds. Default 1500.
  */
 export function reconnectWhenSilent(client: NodeRedisConnection, patience = 1500): void {
+  const reconnect = () => {
+    client.destroy();
+    // What it cannot connect to is reported by its event `error`.
+    client.connect().catch(() => undefined);
+  };
+  let waitUntil = 0;
+  reconnections.set(client, () => {
+    if (!client.isReady || performance.now() < waitUntil) return;
+    waitUntil = performance.now() + 1000;
+    reconnect();
+  });
   const timer = setInterval(async () => {
     if (!client.isOpen) return clearInterval(timer);
     if (!client.isReady) return;
-    const late = setTimeout(() => {
-      client.destroy();
-      // What it cannot connect to is reported by its event `error`.
-      client.connect().catch(() => undefined);
-    }, patience);
+    const late = setTimeout(reconnect, patience);
     await client.ping().catch(() => undefined);
     clearTimeout(late);
   }, 1000);
