@@ -204,6 +204,28 @@ describe.runIf(installed)("PostgreSQL failures", () => {
     await close();
   });
 
+  it.each<[string, (url: string) => Connected]>([
+    ["pg 8", clients["pg 8"] as (url: string) => Connected],
+    [
+      "postgres.js 3 with max_lifetime",
+      (url) => {
+        const pool = postgres(url, { max_lifetime: 1, backoff: () => 0.2, fetch_types: false });
+        return { pool, close: () => pool.end({ timeout: 1 }) };
+      },
+    ],
+  ])("connections that were opened while the server was read-only are replaced through %s", async (_, connect) => {
+    const { url, close } = await newStore(server);
+    await close();
+    const setting = (change: string) => sql(server.url, `alter database ${new URL(url).pathname.slice(1)} ${change}`);
+    await setting("set default_transaction_read_only = on");
+    const { pool, close: closePool } = connect(url);
+    const service = serviceOn(postgresStore({ pool } as PostgresStoreOptions));
+    expect((await service.create(newNumber())).status).toBe(503);
+    await setting("reset default_transaction_read_only");
+    await timeUntilServed(service);
+    await closePool();
+  });
+
   it("a standby gives 503, sends nothing, and inspect shows why; promoted to primary it has everything that was acknowledged", async () => {
     const primary = await startPostgres(["synchronous_standby_names=*", "synchronous_commit=local"]);
     const standby = await startStandby(primary, ["synchronous_standby_names="]);

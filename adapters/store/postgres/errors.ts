@@ -7,7 +7,7 @@ const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
     "tables, keys or functions are missing or older than this release: call await store.ensureSchema() once, or run schemaSql() with your own migrations",
   ],
   [/^42501$/, "the role lacks a right that the store needs (docs/stores.md, PostgreSQL)"],
-  [/^25006$/, "the server is read-only, as a standby is: connect to the primary (target_session_attrs=read-write)"],
+  [/^25006$/, "the server is read-only, as a standby is: connect to the primary (docs/stores.md, PostgreSQL, Failover)"],
 ];
 
 /** The server's error within a client's: Drizzle has it in `cause`, Prisma in `meta`, and Bun has its code in `errno`. */
