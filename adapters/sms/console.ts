@@ -1,3 +1,4 @@
+import { isProduction } from "../../src/domain/environment.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { onlyOptions } from "../kit/option-error.js";
 import { speechFor, spokenCode } from "./kit/spoken.js";
@@ -23,7 +24,7 @@ export function consoleSender(
   onlyOptions("consoleSender", options, { channel: true, write: true, allowInProduction: true });
   const { channel } = options;
   if (channel !== undefined && channel !== "voice") throw new TypeError('consoleSender: option channel must be "voice". Leave it out for SMS.');
-  if (globalThis.process?.env.NODE_ENV === "production" && options.allowInProduction !== true) {
+  if (isProduction() && options.allowInProduction !== true) {
     throw new Error(
       "consoleSender prints codes where anyone who reads the log can use them, and NODE_ENV is production: pass the sender of a carrier, or { allowInProduction: true } if that is what you want.",
     );

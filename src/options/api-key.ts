@@ -1,4 +1,5 @@
-import { isGuessable, isProduction, isPublished } from "./secret.js";
+import { isProduction } from "../domain/environment.js";
+import { isGuessable, isPublished } from "./secret.js";
 
 // A key (docs/contract.md#api-keys) is `pp_`, 32 random bytes as 43 digits of base 62, and their CRC-32 as six more.
 // Secret scanners and people recognise it, and a key with a typo is rejected without a look-up.

@@ -1,3 +1,5 @@
+import { isProduction } from "../domain/environment.js";
+
 /** Secrets, keys and digests that are or were in our documentation and examples. */
 const published: ReadonlySet<string> = new Set([
   "for development only: openssl rand -base64 32",
@@ -77,8 +79,4 @@ export function secretProblem(secret: string): string | undefined {
 export function knownError(secret: string, fix: string): string | undefined {
   if (isPublished(secret)) return `is published in the documentation; ${fix}`;
   return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${fix}` : undefined;
-}
-
-export function isProduction(): boolean {
-  return globalThis.process?.env.NODE_ENV === "production";
 }

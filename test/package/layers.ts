@@ -79,10 +79,16 @@ const engine = /^src\/(core|observability|routing|callbacks|access|messages|oper
 
 /**
  * Pure data that adapters may also import at run time, so that senders and verifier agree: the table of GSM 03.38, by
- * which segments are counted, the countries, and the choice of a language; and how results of the caller's functions are
- * taken.
+ * which segments are counted, the countries, and the choice of a language; how results of the caller's functions are
+ * taken, and how environment variables are read.
  */
-const pureData: readonly string[] = ["src/domain/gsm.ts", "src/domain/countries.ts", "src/domain/languages.ts", "src/domain/promises.ts"];
+const pureData: readonly string[] = [
+  "src/domain/gsm.ts",
+  "src/domain/countries.ts",
+  "src/domain/environment.ts",
+  "src/domain/languages.ts",
+  "src/domain/promises.ts",
+];
 
 /** What adapters may import from another folder: the code shared by HTTP clients, and that shared by carriers. */
 const kits: readonly (readonly [kit: string, of: string])[] = [

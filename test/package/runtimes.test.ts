@@ -65,7 +65,8 @@ async function startCallingWorker(folder: string, file: string): Promise<Service
 
 const start: Readonly<Record<Runtime, (path: string) => Promise<Service>>> = {
   Bun: (path) => startProgram(path, [...runFile.Bun, "test/package/runtimes/bun.js"]),
-  Deno: (path) => startProgram(path, [...runFile.Deno, "test/package/runtimes/deno.js"]),
+  // "Permissions: `--allow-net`" (docs/runtimes.md).
+  Deno: (path) => startProgram(path, ["run", "--no-prompt", "--no-lock", "--allow-net=127.0.0.1", "test/package/runtimes/deno.js"]),
   Workers: (path) => startCallingWorker(path, "worker.js"),
 };
 

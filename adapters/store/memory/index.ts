@@ -1,3 +1,4 @@
+import { readVariable } from "../../../src/domain/environment.js";
 import type { Change, Claim, CommitResult, Deletion, Expiry, MemberClaim, Store, StoredRecord, SumParts, Tally } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { type Counts, largestLimit, raised, refusalOf, refuseLarge } from "../../kit/store.js";
@@ -310,7 +311,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   if (typeof now !== "function") throw new TypeError("memoryStore: now must be a function that returns milliseconds: of a clock, () => clock.now()");
   if (name === undefined) {
     // The Next.js bundler replaces this exact expression with its runtime.
-    const isInNext = typeof process !== "undefined" && process.env.NEXT_RUNTIME !== undefined;
+    const isInNext = readVariable(() => (typeof process === "undefined" ? undefined : process.env.NEXT_RUNTIME)) !== undefined;
     if (!isInNext) return new MemoryStore({ maxRecords, now });
     throw new Error(
       'memoryStore: Next.js loads this module once for each of its bundles, and each would have its own store. Give the store a name, so that they share it: memoryStore({ name: "verifier" }).',

@@ -1,5 +1,5 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
-import { isProduction } from "../../options/secret.js";
+import { isProduction } from "../../domain/environment.js";
 import { isWebhookSecret } from "../../options/webhook-secret.js";
 import { openSecrets, optionError } from "./option-error.js";
 

@@ -1,0 +1,12 @@
+/** An environment variable that may not be read, as in Deno without `--allow-env`, counts as not set. */
+export function readVariable(read: () => string | undefined): string | undefined {
+  try {
+    return read();
+  } catch {
+    return undefined;
+  }
+}
+
+export function isProduction(): boolean {
+  return readVariable(() => globalThis.process?.env.NODE_ENV) === "production";
+}
