@@ -81,6 +81,7 @@ export function compose(options: VerifierOptions) {
     const newDeadline = (within = settings.storeTimeout) => storeDeadline(clock, monitor.outages.store, Math.min(within, settings.storeTimeout));
     const records = createRecords({
       newDeadline,
+      storeTimeout: settings.storeTimeout,
       inBackground,
       store,
       keyring,

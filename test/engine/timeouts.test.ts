@@ -3,7 +3,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import type { Store } from "../../src/index.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
-import { setUp, start } from "../support/verifier.js";
+import { numberOf, setUp, start } from "../support/verifier.js";
 
 const hang = () => new Promise<never>(() => undefined);
 
@@ -80,5 +80,34 @@ describe("time-outs (docs/operations.md#timeouts)", () => {
     const took = await takes(clock, set.create({ ...request, customer_uuid }));
     expect(took).toBeGreaterThan(13_000);
     expect(took).toBeLessThanOrEqual(15_000);
+  });
+
+  it("requests wait at most 2 s for a write that the platform stopped with an earlier request, and later ones not at all", async () => {
+    const clock = fixedClock(start);
+    let stopped = false;
+    const set = setUp({
+      clock: { ...clock, after: (...timer: Parameters<FixedClock["after"]>) => (stopped ? () => undefined : clock.after(...timer)) },
+      spamRules: [{ name: "own", judge: () => ({ reason: "rejected" }) }],
+    } as object);
+    const { commit } = set.store;
+    stopped = true;
+    set.store.commit = hang;
+    const { status, authentication_uuid } = await set.create();
+    expect(status).toBe("spam_detected");
+    stopped = false;
+    set.store.commit = commit;
+    const of = { customer_uuid: set.customer, phone_number: numberOf(1) };
+    const calls = [set.check(authentication_uuid, "1"), set.verifier.history(of), set.verifier.refusals(of), set.verifier.unlock(of), set.verifier.close()];
+    expect(await takes(clock, Promise.allSettled(calls))).toBe(2_000);
+    expect(
+      await takes(
+        clock,
+        set.check(authentication_uuid, "1").catch(() => undefined),
+      ),
+    ).toBe(0);
+    expect((await Promise.allSettled(calls)).map((call) => (call.status === "fulfilled" ? "answered" : call.reason.code))).toEqual([
+      "invalid_auth_uuid",
+      ...Array(4).fill("answered"),
+    ]);
   });
 });

@@ -7,7 +7,7 @@ import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
 import type { CommitResult, RecordWrite, Revocation, Store, StoredRecord } from "../../ports/store.js";
 import { agedCache } from "../collections.js";
-import { type StoreDeadline, unavailable } from "../deadline.js";
+import { type StoreDeadline, unavailable, withTimeout } from "../deadline.js";
 import type { Keyring } from "../keyring.js";
 import { retryInBackground } from "../retry-in-background.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
@@ -64,9 +64,12 @@ export interface Records extends RecordsOf<Authentication> {
   lease(deadline: StoreDeadline, until: number, limit: number, leaseUntil: number): Promise<{ readonly held: readonly Held[]; readonly all: number }>;
   /** Changes this process's copy of a record. The change is stored with the record's next write. */
   note(from: Authentication, to: Authentication): void;
-  /** Registers a write that continues after the response. Reads of that record by this process wait for it. */
+  /**
+   * Registers a write that continues after the response. Reads of that record by this process wait for it, until its
+   * time is over: by then it has ended, or the platform has stopped it with its request.
+   */
   pending(id: string, write: Promise<unknown>): void;
-  /** Resolves when all such writes have ended. */
+  /** Resolves when all such writes have ended or their time is over. */
   written(): Promise<unknown>;
   /** Drops this process's copy of a record. */
   forget(id: string): void;
@@ -86,6 +89,8 @@ export interface RecordsOptions {
   /** Whether callbacks contain the whole number. */
   readonly fullNumber: boolean;
   readonly newDeadline: () => StoreDeadline;
+  /** Milliseconds that such a deadline allows. */
+  readonly storeTimeout: number;
   /** Lets a write continue after the response. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }
@@ -93,16 +98,33 @@ export interface RecordsOptions {
 /** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
 export const keptTokens = 16;
 
+/** A write that continues after its response, until that time at most. */
+interface Pending {
+  readonly write: Promise<unknown>;
+  readonly until: number;
+}
+
 /** Records cached per generation; there are two. */
 const mostRemembered = 20_000;
 
 /** Attempts to replace a record that has ended, or that disappears at that moment. */
 const maxRounds = 10;
 
-export function createRecords({ store, keyring, clock, logger, holdsEvents, lifetime, fullNumber, newDeadline, inBackground }: RecordsOptions): Records {
+export function createRecords({
+  store,
+  keyring,
+  clock,
+  logger,
+  holdsEvents,
+  lifetime,
+  fullNumber,
+  newDeadline,
+  storeTimeout,
+  inBackground,
+}: RecordsOptions): Records {
   const now = () => clock.now();
   const remembered = agedCache<Held>(clock, mostRemembered, lifetime);
-  const pending = new Map<string, Promise<unknown>>();
+  const pending = new Map<string, Pending>();
 
   const heldOf = (record: StoredRecord): Held => {
     try {
@@ -223,9 +245,19 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     inBackground(kept.catch(() => retryInBackground(clock, keep, 1)).catch(failed));
   };
 
+  const drop = (id: string, one: Pending) => pending.get(id) === one && pending.delete(id);
+
+  /** Waits for the write of a record that is pending, with a timer of the request that waits. */
+  const ended = async (id: string): Promise<void> => {
+    const one = pending.get(id);
+    if (one === undefined) return;
+    const left = Math.min(Math.max(one.until - now(), 0), storeTimeout);
+    await withTimeout(clock, left, () => one.write).catch(() => drop(id, one));
+  };
+
   const records: Records = {
     async find(deadline, customer, id) {
-      await pending.get(id);
+      await ended(id);
       return look(deadline, customer, id);
     },
 
@@ -244,11 +276,11 @@ export function createRecords({ store, keyring, clock, logger, holdsEvents, life
     },
 
     pending(id, write) {
-      const ended = write.catch(() => undefined).finally(() => pending.get(id) === ended && pending.delete(id));
-      pending.set(id, ended);
+      const one: Pending = { write: write.catch(() => undefined).finally(() => drop(id, one)), until: now() + storeTimeout };
+      pending.set(id, one);
     },
 
-    written: () => Promise.all(pending.values()),
+    written: () => Promise.all([...pending.keys()].map(ended)),
 
     forget(id) {
       remembered.delete(slotOf(id));
