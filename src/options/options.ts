@@ -10,7 +10,7 @@ import { isVerifier } from "./fields.js";
 import { invalidOptions, optionErrors, parse, plainWords } from "./option-errors.js";
 import { policyErrors, ruleErrors } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
-import type { VerifierOptions } from "./types.js";
+import type { CallbackOptions, VerifierOptions } from "./types.js";
 
 /** The options, checked and with defaults. Durations, except those of `policy`, are milliseconds. */
 export type Settings = Readonly<ReturnType<typeof settingsOf>>;
@@ -33,7 +33,7 @@ export function readOptions(options: VerifierOptions): Settings {
 /** The schema's output, without what `composition.ts` takes from the options as given. */
 function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock, ...read }: ValidOptions) {
   const { secret, phoneValidation: validation, ambiguousLineType, blockedNumbers, receipts, callbacks, statistics, ...same } = read;
-  const { sender: post, worker: deliver, concurrency: callbackConcurrency, ...delivery } = callbacks;
+  const { sender: post, worker: deliver, concurrency: callbackConcurrency, waitUntil = waitUntilOfWorkers(), ...delivery } = callbacks;
   const testNumbers = new Map(
     same.testNumbers.map((entry) => (typeof entry === "string" ? [canonicalNumber(entry), undefined] : [canonicalNumber(entry.number), entry])),
   );
@@ -41,6 +41,7 @@ function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock
     ...same,
     ...delivery,
     deliver,
+    ...(waitUntil && { waitUntil }),
     callbackConcurrency,
     /** The current one first. */
     secrets: secret,
@@ -97,4 +98,10 @@ export function readCustomerCall<Call extends keyof CustomerCalls>(
 /** Whether nothing is ever sent to a number: it costs nothing, and no cap or built-in spam rule applies. */
 export function isTestNumber({ testNumbers }: Settings, number: string): boolean {
   return testNumbers.get(number) !== undefined;
+}
+
+/** Of Cloudflare Workers; elsewhere `undefined`. An import of its module would fail in every bundle for another platform. */
+function waitUntilOfWorkers(): CallbackOptions["waitUntil"] {
+  const module = globalThis.process?.getBuiltinModule?.("cloudflare:workers") as Pick<CallbackOptions, "waitUntil"> | undefined;
+  return module?.waitUntil;
 }

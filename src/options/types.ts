@@ -91,7 +91,10 @@ export interface CallbackOptions {
   readonly pollInterval?: number | undefined;
   /** Callbacks posted at a time: `total`, default 128; `perHost`, up to `total`, default 16 or, if less, `total`. */
   readonly concurrency?: { readonly total?: number | undefined; readonly perHost?: number | undefined } | undefined;
-  /** Receives work that continues after a response: `context.waitUntil(work)`, in Next.js `after(() => work)`. */
+  /**
+   * Receives work that continues after a response, on platforms that stop the process or the request then: in Next.js
+   * `after(() => work)`. Default on Cloudflare Workers: `waitUntil` of `cloudflare:workers`; elsewhere none.
+   */
   readonly waitUntil?: ((work: Promise<unknown>) => void) | undefined;
   /** Posts to webhooks. Default: the built-in sender, which connects only to addresses on the public internet. */
   readonly sender?: CallbackSender | undefined;

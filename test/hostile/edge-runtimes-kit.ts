@@ -1,16 +1,13 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
 import { randomBytes } from "node:crypto";
-import { once } from "node:events";
 import { readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { build } from "esbuild";
 import type { UpstashServer } from "../support/upstash.js";
 
 const root = join(import.meta.dirname, "../..");
-export const customer = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
-export const apiKey = randomBytes(32).toString("base64");
+const customer = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+const apiKey = randomBytes(32).toString("base64");
 const secret = randomBytes(32).toString("base64");
 
 /** A file as a page of the documentation shows it. */
@@ -26,8 +23,6 @@ export interface Worker {
   call(path: string, body?: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
   /** Calls the verifier in a request of its own, as a route of the app would. */
   direct(method: string, fields: Readonly<Record<string, unknown>>): Promise<Readonly<Record<string, unknown>>>;
-  /** How often callbacks were posted to https://receiver.example, which accepts all but the first. */
-  posts(): number;
   close(): Promise<void>;
 }
 
@@ -36,11 +31,11 @@ interface Miniflare {
   dispose(): Promise<void>;
 }
 
-/** The documents' `worker.ts`, with one route more, which calls the verifier. `change` edits its text. */
-export async function startWorker(miniflare: string, upstash: UpstashServer, change = (text: string) => text): Promise<Worker> {
+/** The documents' `worker.ts`, with one route more, which calls the verifier. */
+export async function startDocumentedWorker(miniflare: string, upstash: UpstashServer): Promise<Worker> {
   const worker = shown("frameworks.md", "worker.ts").replace("export default", "const app =");
   const files: Record<string, string> = {
-    "worker.ts": `${change(worker)}
+    "worker.ts": `${worker}
       export default {
         async fetch(request: Request) {
           const { pathname } = new URL(request.url);
@@ -80,7 +75,6 @@ export async function startWorker(miniflare: string, upstash: UpstashServer, cha
     Miniflare: new (options: object) => Miniflare;
     Response: typeof Response;
   };
-  let posts = 0;
   const platform = new Class({
     modules: [{ type: "ESModule", path: "worker.mjs", contents: outputFiles[0]?.text ?? "" }],
     compatibilityDate: "2025-04-01",
@@ -96,7 +90,6 @@ export async function startWorker(miniflare: string, upstash: UpstashServer, cha
     },
     async outboundService(request: Request) {
       const { host, pathname } = new URL(request.url);
-      if (host === "receiver.example") return new Answer(null, { status: posts++ === 0 ? 500 : 204 });
       if (host !== "upstash.example") return Answer.json({ sid: `SM${"3".repeat(32)}`, status: "queued" }, { status: 201 });
       const { authorization, "upstash-encoding": encoding } = Object.fromEntries(request.headers);
       const headers = { authorization: authorization ?? "", ...(encoding && { "upstash-encoding": encoding }) };
@@ -121,106 +114,6 @@ export async function startWorker(miniflare: string, upstash: UpstashServer, cha
         ...(body && { body: JSON.stringify({ customer_uuid: customer, ...body }) }),
       }),
     direct: (method, fields) => send(`/direct/${method}`, { method: "POST", body: JSON.stringify({ customer_uuid: customer, ...fields }) }),
-    posts: () => posts,
     close: () => platform.dispose(),
   };
-}
-
-/** A function of a serverless platform: a process that stands still between requests. */
-export interface Frozen {
-  readonly base: string;
-  readonly process: ChildProcess;
-  /** The status of a create that thaws the process, which is frozen again `ms` before. */
-  thaw(phone_number: string, ms: number): Promise<number>;
-  end(): Promise<void>;
-}
-
-/** A node:http server on the verifier that `docs/stores.md` shows in `file`. */
-export async function startFunction(file: string, environment: Readonly<Record<string, string>>): Promise<Frozen> {
-  const files: Record<string, string> = {
-    "function.ts": `
-      import { createServer } from "node:http";
-      import { verifier } from "./${file.replace(/\.ts$/, ".js")}";
-      const server = createServer(async (request, response) => {
-        try {
-          const phone_number = new URL(request.url ?? "", "http://function").searchParams.get("number") ?? "";
-          response.end((await verifier.createAuthentication({ phone_number })).status);
-        } catch (error) {
-          response.writeHead((error as { status?: number }).status ?? 500).end(String(error));
-        }
-      });
-      server.listen(0, "127.0.0.1", () => console.log("port", (server.address() as { port: number }).port, ""));`,
-    [file]: shown("stores.md", file),
-    "required.ts": shown("install.md", "required.ts"),
-  };
-  const { outputFiles } = await build({
-    entryPoints: ["function.ts"],
-    bundle: true,
-    write: false,
-    platform: "node",
-    format: "esm",
-    logLevel: "error",
-    plugins: [
-      {
-        name: "pages",
-        setup(on) {
-          on.onResolve({ filter: /.*/ }, ({ path, kind }) =>
-            kind === "entry-point" || path.startsWith(".")
-              ? { path: path.replace(/^\.\//, "").replace(/\.js$/, ".ts"), namespace: "pages" }
-              : { path, external: true },
-          );
-          on.onLoad({ filter: /.*/, namespace: "pages" }, ({ path }) => ({ contents: files[path] ?? "", loader: "ts" }));
-        },
-      },
-    ],
-  });
-  const { NODE_ENV: _, ...rest } = process.env;
-  const child = spawn(process.execPath, ["--input-type=module", "--eval", outputFiles[0]?.text ?? ""], {
-    cwd: root,
-    env: { ...rest, PHONEPROOF_SECRET: secret, ...environment },
-    stdio: ["ignore", "pipe", "pipe"],
-  });
-  let text = "";
-  for (const stream of [child.stdout, child.stderr]) stream.on("data", (chunk) => (text += String(chunk)));
-  while (!/port \d+ /.test(text)) {
-    if (child.exitCode !== null) throw new Error(`it ended: ${text}`);
-    await new Promise((done) => setTimeout(done, 20));
-  }
-  const base = `http://127.0.0.1:${/port (\d+) /.exec(text)?.[1]}`;
-  return {
-    base,
-    process: child,
-    async thaw(phone_number, ms) {
-      child.kill("SIGSTOP");
-      await new Promise((done) => setTimeout(done, ms));
-      const create = fetch(`${base}?number=${encodeURIComponent(phone_number)}`, { headers: { connection: "close" } });
-      await new Promise((done) => setTimeout(done, 20)); // the request waits in the socket, as an event waits for its function
-      child.kill("SIGCONT");
-      return (await create).status;
-    },
-    async end() {
-      if (child.exitCode !== null || child.signalCode !== null) return;
-      const exit = once(child, "exit");
-      child.kill("SIGKILL");
-      await exit;
-    },
-  };
-}
-
-/** Runs a module in Deno with these permissions, and returns what it prints. */
-export async function runInDeno(deno: string, permissions: readonly string[], module: string): Promise<string> {
-  const { outputFiles } = await build({
-    stdin: { contents: module, resolveDir: root },
-    bundle: true,
-    write: false,
-    platform: "node",
-    format: "esm",
-    logLevel: "error",
-  });
-  const child = promisify(execFile)(deno, ["run", "--no-prompt", "--no-config", ...permissions, "-"], { cwd: root, env: { ...process.env, NO_COLOR: "1" } });
-  child.child.stdin?.end(outputFiles[0]?.text);
-  return child.then(
-    ({ stdout }) => stdout.trim(),
-    (error: { stderr?: string }) => error.stderr?.trim().split("\n")[0] ?? String(error),
-  );
 }

@@ -1,15 +1,11 @@
-import { waitUntil } from "cloudflare:workers";
 import { createService } from "./service.js";
 
 let service;
 
-/**
- * Creates its verifier in the first request: a Worker's global scope allows no timer. Work that continues after a
- * response is passed to the platform.
- */
+/** Creates its verifier in the first request: a Worker's global scope allows no timer. */
 export const worker = {
   fetch(request) {
-    service ??= createService({ waitUntil });
+    service ??= createService();
     return service.fetch(request);
   },
 };
