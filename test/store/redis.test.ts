@@ -602,6 +602,26 @@ describe.runIf(installed)("on a single server", () => {
     }
   });
 
+  it("serves a process that was frozen for longer than the `socketTimeout` of redis 6, if commands may wait (docs/frameworks.md#aws-lambda)", async () => {
+    const client = createClient({
+      url: server.url,
+      disableOfflineQueue: false,
+      commandOptions: { timeout: 1000 },
+      socket: { socketTimeout: 100, reconnectStrategy: 0 },
+    });
+    const lost: Error[] = [];
+    await client.on("error", (error) => lost.push(error)).connect();
+    const store = redisStore({ client });
+    for (let thaws = 1; thaws <= 3; thaws++) {
+      await new Promise(setImmediate);
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 150);
+      await new Promise(setImmediate); // timers run before a request is read
+      expect(await store.commit({ claims: [aMember(randomUUID())] })).toEqual(done([1]));
+      expect(lost).toHaveLength(thaws);
+    }
+    client.destroy();
+  });
+
   it("reports a server that does not respond in time, through redis 6", async () => {
     const own = await startRedis();
     const { client, close } = await (clients["redis 6"] as (typeof clients)[string])(own, hurried);
