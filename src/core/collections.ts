@@ -28,29 +28,46 @@ export interface AgedCache<T> {
 
 /**
  * A cache of two generations: an entry is dropped between `age` and twice `age` milliseconds after it was set, even if
- * nothing else happens. It is dropped earlier if `most` others were set since.
+ * nothing else happens. It is dropped earlier if `most` others were set since. Cloudflare Workers end a timer with the
+ * request that began it: then the next call drops what is too old.
  */
 export function agedCache<T>(clock: Clock, most: number, age: number): AgedCache<T> {
   let young = new Map<string, T>();
   let old = new Map<string, T>();
   let ages = false;
+  let turnedAt = 0;
+  let cancel = () => {};
   const rotate = () => {
     old = young;
     young = new Map();
   };
+  const begin = () => {
+    ages = true;
+    turnedAt = clock.now();
+    cancel = clock.after(age, grow, "background");
+  };
   const grow = () => {
     rotate();
-    ages = old.size > 0;
-    if (ages) clock.after(age, grow, "background");
+    ages = false;
+    if (old.size > 0) begin();
+  };
+  const dropLate = () => {
+    if (!ages || clock.now() - turnedAt <= 2 * age) return;
+    cancel();
+    rotate();
+    rotate();
+    ages = false;
   };
   return {
-    get: (key) => young.get(key) ?? old.get(key),
+    get(key) {
+      dropLate();
+      return young.get(key) ?? old.get(key);
+    },
     set(key, value) {
+      dropLate();
       if (young.size >= most) rotate();
       young.set(key, value);
-      if (ages) return;
-      ages = true;
-      clock.after(age, grow, "background");
+      if (!ages) begin();
     },
     delete(key) {
       young.delete(key);

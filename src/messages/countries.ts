@@ -1,3 +1,4 @@
+import { batchTimer } from "../core/batch-timer.js";
 import { agedCache, chunksOf } from "../core/collections.js";
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
 import { messagesWeight, readBalance } from "../domain/claim.js";
@@ -77,7 +78,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
    * Networks with a verification, and the part of the week in which this process reported them; 0: not reported here.
    */
   const known = agedCache<number>(clock, most, heardFor.usual);
-  let cancel: (() => void) | undefined;
+  const timer = batchTimer(clock, batchFor, () => inBackground(flush()));
 
   const countryOf = (customer: string, country: string): Country => {
     const key = customer + country;
@@ -150,8 +151,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
   const isPending = ({ own, networks }: Country) => own.open !== 0 || own.verified !== 0 || own.refused !== 0 || networks.size > 0;
 
   const flush = async (): Promise<void> => {
-    cancel?.();
-    cancel = undefined;
+    timer.stop();
     const pending = [...countries.values()].filter(isPending);
     for (const some of chunksOf(pending, atATime)) await refresh(some);
   };
@@ -169,7 +169,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     if (!reads(account)) return undefined;
     const one = countryOf(account.customer, country);
     one.own = plus(one.own, { ...nothing(), ...change });
-    cancel ??= clock.after(batchFor, () => inBackground(flush()), "background");
+    timer.start();
     return one;
   };
 

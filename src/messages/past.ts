@@ -1,4 +1,5 @@
 import type { Conversion } from "../contract/conversion.js";
+import { batchTimer } from "../core/batch-timer.js";
 import { agedCache, chunksOf } from "../core/collections.js";
 import { type StoreDeadline, withTimeout } from "../core/deadline.js";
 import type { Weighing } from "../domain/deliver.js";
@@ -51,13 +52,12 @@ export type Past = ReturnType<typeof createPast>;
  */
 export function createPast({ store, clock, monitor, alarms, settings, inBackground }: Observed) {
   let adds = new Map<string, Tally>();
-  let cancel: (() => void) | undefined;
+  const timer = batchTimer(clock, batchFor, () => inBackground(flush().catch(failed)));
   const usual = agedCache<number>(clock, most, heardFor);
   const lately = agedCache<Lately>(clock, most, heardFor);
 
   const flush = async (): Promise<void> => {
-    cancel?.();
-    cancel = undefined;
+    timer.stop();
     const batch = [...adds.values()];
     adds = new Map();
     for (const some of chunksOf(batch, atATime)) await withTimeout(clock, settings.storeTimeout, () => store.tally(some, []));
@@ -70,7 +70,7 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     const [counter = ""] = partsOf(name, parts, now);
     const keepUntil = (Math.floor(now / parts.long) + 1) * parts.long + parts.keptFor;
     adds.set(counter, { counter, by: (adds.get(counter)?.by ?? 0) + 1, now, keepUntil });
-    cancel ??= clock.after(batchFor, () => inBackground(flush().catch(failed)), "background");
+    timer.start();
   };
 
   /** This process's counts that the store does not have yet. */

@@ -1,6 +1,7 @@
 import type * as z from "zod";
 import type { Channel } from "../contract/channel.js";
 import type { StatsRequest } from "../contract/operator.js";
+import { batchTimer } from "../core/batch-timer.js";
 import { chunksOf } from "../core/collections.js";
 import type { Core } from "../core/core.js";
 import { withTimeout } from "../core/deadline.js";
@@ -97,13 +98,13 @@ type Batch = Map<string, Map<string, Row>>;
  * Sends, verifications, blocked messages and cost by hour, as tallies (docs/contract.md#tallies), written in batches. A
  * batch is lost if its process dies or the store does not accept it in time: a repeated write might count twice.
  */
-export function createStatistics({ store, clock, logger, newDeadline, settings }: Core): Statistics {
+export function createStatistics({ store, clock, logger, newDeadline, settings, inBackground }: Core): Statistics {
   const { statisticsKept: keptFor, storeTimeout } = settings;
   if (keptFor === undefined) return switchedOff;
   let batch: Batch = new Map();
   let rows = 0;
   let hourAt = 0;
-  let cancel: (() => void) | undefined;
+  const timer = batchTimer(clock, batchFor, () => inBackground(flush()));
   let failing = false;
   let writing: Promise<void> = Promise.resolve();
   /** Labels that this process has listed on `listedDay`, with their customers. */
@@ -129,8 +130,7 @@ export function createStatistics({ store, clock, logger, newDeadline, settings }
   };
 
   const flush = (): Promise<void> => {
-    cancel?.();
-    cancel = undefined;
+    timer.stop();
     if (rows === 0) return writing;
     const [written, at] = [batch, hourAt];
     batch = new Map();
@@ -157,9 +157,9 @@ export function createStatistics({ store, clock, logger, newDeadline, settings }
       rows++;
       byLabel.set(label, (row = newRow()));
       batch.set(customer, byLabel);
-      cancel ??= clock.after(batchFor, () => void flush(), "background");
     }
     row[field] += by;
+    timer.start();
   };
 
   return {
