@@ -1,19 +1,14 @@
 import { existsSync, readdirSync } from "node:fs";
-import { afterEach, describe, expect, it } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { readCustomersSettings, runCustomers } from "../../src/cli/customers.js";
 import { runOperator } from "../../src/cli/operators/run.js";
 import { operatorCommands, readOperatorSettings } from "../../src/cli/operators/settings.js";
 import { newFolder, openSqlite } from "../support/sqlite.js";
 
 const env = { PHONEPROOF_SECRET: "J3vRk8mQ2xWt7bYp5nZs9cLd4fGh6aEu" };
-const folders: ReturnType<typeof newFolder>[] = [];
-afterEach(() => {
-  for (const { remove } of folders.splice(0)) remove();
-});
-
 function folder() {
   const made = newFolder();
-  folders.push(made);
+  onTestFinished(made.remove);
   return made;
 }
 
