@@ -18,7 +18,7 @@ import { mongoServer, newDatabase as newMongoDatabase } from "../support/mongo.j
 import { freePort } from "../support/ports.js";
 import { newDatabase, type PostgresServer, poolOf, postgresIsInstalled, sql, startPostgres } from "../support/postgres.js";
 import { spawnServer } from "../support/programs.js";
-import { type RedisServer, redisIsInstalled, startRedis, until } from "../support/redis.js";
+import { ask, type RedisServer, redisIsInstalled, startRedis, until } from "../support/redis.js";
 import { newFolder, openSqlite } from "../support/sqlite.js";
 import { customer, ordinary, place, run } from "./command-kit.js";
 import { commandsIn, deletesLogBeforeRestore, documentedGrants, documentedRights, rightsOfCluster, startMasters } from "./databases-kit.js";
@@ -102,7 +102,7 @@ describe.skipIf(!redisIsInstalled("databases"))("Redis, as operators run it", ()
     const begin = async () => {
       const child = spawnServer("redis-server", [file]);
       const gone = new Promise((done) => child.once("exit", done));
-      await until("redis-server answers", async () => (await promisify(execFile)("redis-cli", ["-p", String(port), "PING"])).stdout.includes("PONG"));
+      await until("redis-server answers", async () => (await ask(port, "PING")) === "PONG");
       return () => {
         child.kill("SIGKILL");
         return gone;

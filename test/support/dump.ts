@@ -48,7 +48,7 @@ export function dumpOfMemory(store: object): Dump {
 
 /** Every key of a Redis server with its value. */
 export async function dumpOfRedis(server: Pick<RedisServer, "cli">): Promise<Dump> {
-  const keys = (await server.cli("--scan")).split("\n").filter((key) => key !== "");
+  const keys = (await server.cli("KEYS", "*")).split("\n").filter((key) => key !== "");
   const readers: Readonly<Record<string, (key: string) => Promise<string>>> = {
     string: (key) => server.cli("GET", key),
     zset: (key) => server.cli("ZRANGE", key, "0", "-1", "WITHSCORES"),

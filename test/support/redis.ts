@@ -3,6 +3,7 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
+import { Redis } from "ioredis";
 import { freePort } from "./ports.js";
 import { isInstalled, spawnServer } from "./programs.js";
 
@@ -10,8 +11,8 @@ import { isInstalled, spawnServer } from "./programs.js";
 export interface RedisServer {
   readonly port: number;
   readonly url: string;
-  /** Runs one command through redis-cli. */
-  cli(...args: string[]): Promise<string>;
+  /** Runs a command on a connection of its own, and returns the reply as redis-cli prints it. */
+  cli(...command: string[]): Promise<string>;
   /** `SIGKILL` ends the process; `SIGSTOP` and `SIGCONT` pause and resume it. */
   signal(name: "SIGKILL" | "SIGSTOP" | "SIGCONT"): Promise<void>;
   /** Starts it again on its port, with the data of its directory. */
@@ -35,6 +36,27 @@ export async function until(what: string, ready: () => Promise<boolean>, ms = 60
   }
 }
 
+/** A line for each member of a list. */
+function printed(reply: unknown): string {
+  if (Array.isArray(reply)) return reply.map(printed).join("\n");
+  if (typeof reply === "object" && reply !== null) return printed(Object.entries(reply).flat());
+  return String(reply ?? "");
+}
+
+/** Runs a command on a connection of its own, and returns the reply as redis-cli prints it: a process takes longer. */
+export async function ask(port: number, ...[name = "", ...args]: string[]): Promise<string> {
+  const client = new Redis(port, "127.0.0.1", { enableReadyCheck: false, disableClientInfo: true, retryStrategy: () => null });
+  client.on("error", () => undefined);
+  try {
+    return printed(await client.call(name, ...args)).trim();
+  } catch (error) {
+    if ((error as Error).name === "ReplyError") return (error as Error).message;
+    throw error;
+  } finally {
+    client.disconnect();
+  }
+}
+
 /** Starts a server that stores nothing on disk, unless changed by `options`. */
 export function startRedis(options: readonly string[] = []): Promise<RedisServer> {
   return withFreePorts(async () => startOn(await freePort(), options));
@@ -54,7 +76,7 @@ async function startOn(port: number, options: readonly string[]): Promise<RedisS
   const base = ["--port", String(port), "--bind", "127.0.0.1", "--dir", directory, "--save", "", "--loglevel", "warning", "--enable-debug-command", "local"];
   let child: ChildProcess;
 
-  const cli = async (...args: string[]) => (await promisify(execFile)("redis-cli", ["-h", "127.0.0.1", "-p", String(port), ...args])).stdout.trim();
+  const cli = (...command: string[]) => ask(port, ...command);
 
   async function start(): Promise<void> {
     child = spawnServer("redis-server", [...base, ...options]);
@@ -167,10 +189,7 @@ export async function startSentinel(master: RedisServer): Promise<{ readonly por
   ];
   writeFileSync(file, settings.join("\n"));
   const child = spawnServer("redis-server", [file, "--sentinel"]);
-  await until("the sentinel knows the replica", async () => {
-    const { stdout } = await promisify(execFile)("redis-cli", ["-p", String(port), "SENTINEL", "REPLICAS", "main"]);
-    return stdout.includes("127.0.0.1");
-  });
+  await until("the sentinel knows the replica", async () => (await ask(port, "SENTINEL", "REPLICAS", "main")).includes("127.0.0.1"));
   return {
     port,
     stop() {
