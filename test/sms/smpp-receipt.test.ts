@@ -62,11 +62,11 @@ describe("states", () => {
     expect(read({ receipted_message_id: "1", message_state: 77 })).toEqual({ messageId: "1", idSpace: "here", status: "unknown" });
   });
 
-  it("the parameter network_error_code is the error; without it or with 0, the text's is", () => {
+  it("the error is that of the text, or else the parameter network_error_code, unless it is 0", () => {
     // Network 3 is GSM.
     const error = (octets: number[], err = "000") => read({ short_message: text("UNDELIV", err), network_error_code: Buffer.from(octets) })?.error;
     expect([error([3, 0, 27]), error([3, 1, 0], "034"), error([3, 0, 0], "034"), error([3, 0, 0]), error([27], "034")]).toEqual([
-      ...["UNDELIV 27", "UNDELIV 256", "UNDELIV 034", "UNDELIV", "UNDELIV 034"],
+      ...["UNDELIV 27", "UNDELIV 034", "UNDELIV 034", "UNDELIV", "UNDELIV 034"],
     ]);
     expect(read({ receipted_message_id: "1", message_state: 5, network_error_code: Buffer.of(3, 0, 27) })).toMatchObject({ error: "UNDELIV 27" });
   });

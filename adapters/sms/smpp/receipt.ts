@@ -41,8 +41,8 @@ export function isReceipt({ esmClass, parameters }: Deliver): boolean {
 }
 
 /**
- * Reads a receipt from the parameters receipted_message_id, message_state and network_error_code, and, for what they
- * lack, from the text `id:… done date:… stat:… err:…`. Returns `undefined` if neither names a message.
+ * Reads a receipt from the parameters receipted_message_id and message_state, and, for what they lack, from the text
+ * `id:… done date:… stat:… err:…`; for `err`, network_error_code is next. Returns `undefined` if neither names a message.
  * An unknown status word becomes `unknown`, which is not final: a later receipt can still report the outcome.
  */
 export function readReceipt(
@@ -61,7 +61,7 @@ export function readReceipt(
   const stat = states[state ?? -1] ?? field("stat")?.toUpperCase();
   const status = byWord.get(stat ?? "") ?? "unknown";
   const at = receiptOffset === undefined ? undefined : timeOf(field("done date"), receiptOffset);
-  const code = networkError(deliver.parameters.get(tags.networkErrorCode)) ?? sayable(field("err"), /^[\w.-]{1,8}$/);
+  const code = sayable(field("err"), /^[\w.-]{1,8}$/) ?? networkError(deliver.parameters.get(tags.networkErrorCode));
   const error = [sayable(stat, /^[A-Z][\w.-]{0,15}$/), code].filter((part) => part !== undefined).join(" ");
   const failed = status === "undeliverable" || status === "unknown";
   return { messageId, idSpace, status, ...(at !== undefined && { at }), ...(failed && error !== "" && { error }) };
