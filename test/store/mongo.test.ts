@@ -2,6 +2,7 @@ import { randomUUID } from "node:crypto";
 import { type CommandStartedEvent, MongoClient } from "mongodb";
 import { MongoClient as MongoClient6 } from "mongodb6";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { reconnect } from "../../adapters/store/mongo/driver.js";
 import { type MongoCollection, type MongoDb, type MongoStore, mongoStore } from "../../adapters/store/mongo/index.js";
 import type { Change, Claim, MemberClaim, RecordWrite, SumClaim, SumParts } from "../../src/ports/store.js";
 import { type Connected, drivers, dropDatabase, mongoServer, newDatabase } from "../support/mongo.js";
@@ -126,6 +127,14 @@ const server = await mongoServer("the store on MongoDB");
 afterAll(() => server?.stop());
 
 describe.runIf(server)("mongoStore", () => {
+  it("does not connect a client that its owner closed while a call was in progress", async () => {
+    let connected = 0;
+    const client = { topology: undefined, connect: async () => void connected++ };
+    const closed = Object.assign(new Error("Topology is closed"), { name: "MongoTopologyClosedError" });
+    await expect(reconnect({ client } as unknown as MongoDb, closed)).rejects.toBe(closed);
+    expect(connected).toBe(0);
+  });
+
   it.each([
     ["mongodb 7", MongoClient],
     ["mongodb 6", MongoClient6],
