@@ -347,35 +347,38 @@ it("no error shows a secret", () => {
   }
 });
 
-it.each<[string, (end: string, fetch: typeof globalThis.fetch) => SmsSender]>([
-  ["twilioSender, authToken", (end, fetch) => twilioSender({ fetch, ...twilioOptions, authToken: `t${end}` })],
-  ["twilioSender, apiKeySid", (end, fetch) => twilioSender({ fetch, ...twilioOptions, apiKeySid: `SK1${end}` })],
-  ["vonageSender, apiKey", (end, fetch) => vonageSender({ fetch, from: "ACME", apiKey: `k${end}`, apiSecret: "s" })],
-  ["vonageSender, apiSecret", (end, fetch) => vonageSender({ fetch, from: "ACME", apiKey: "k", apiSecret: `s${end}` })],
+it.each<[string, (around: string, fetch: typeof globalThis.fetch) => SmsSender]>([
+  ["twilioSender, authToken", (around, fetch) => twilioSender({ fetch, ...twilioOptions, authToken: `${around}t${around}` })],
+  ["twilioSender, apiKeySid", (around, fetch) => twilioSender({ fetch, ...twilioOptions, apiKeySid: `${around}SK1${around}` })],
+  ["vonageSender, apiKey", (around, fetch) => vonageSender({ fetch, from: "ACME", apiKey: `${around}k${around}`, apiSecret: "s" })],
+  ["vonageSender, apiSecret", (around, fetch) => vonageSender({ fetch, from: "ACME", apiKey: "k", apiSecret: `${around}s${around}` })],
   [
     "awsSender, credentials.secretAccessKey",
-    (end, fetch) => awsSender({ fetch, ...awsOptions, credentials: { accessKeyId: "AKIA1", secretAccessKey: `s${end}` } }),
+    (around, fetch) => awsSender({ fetch, ...awsOptions, credentials: { accessKeyId: "AKIA1", secretAccessKey: `${around}s${around}` } }),
   ],
   [
     "awsSender, credentials.sessionToken",
-    (end, fetch) => awsSender({ fetch, ...awsOptions, credentials: { accessKeyId: "AKIA1", secretAccessKey: "s", sessionToken: `t${end}` } }),
+    (around, fetch) => awsSender({ fetch, ...awsOptions, credentials: { accessKeyId: "AKIA1", secretAccessKey: "s", sessionToken: `${around}t${around}` } }),
   ],
-  ["messageBirdSender, accessKey", (end, fetch) => messageBirdSender({ fetch, ...messageBirdOptions, accessKey: `k${end}` })],
-  ["plivoSender, authToken", (end, fetch) => plivoSender({ fetch, ...plivoOptions, authToken: `t${end}` })],
-  ["sinchSender, apiToken", (end, fetch) => sinchSender({ fetch, ...sinchOptions, apiToken: `t${end}` })],
-  ["infobipSender, apiKey", (end, fetch) => infobipSender({ fetch, ...infobipOptions, baseUrl: "https://x.api.infobip.com", apiKey: `k${end}` })],
-  ["telnyxSender, apiKey", (end, fetch) => telnyxSender({ fetch, ...telnyxOptions, apiKey: `k${end}` })],
-  ["africasTalkingSender, apiKey", (end, fetch) => africasTalkingSender({ fetch, ...africasTalkingOptions, apiKey: `k${end}` })],
-])("%s may end with a line break, as in many files: the requests are the same", async (_, make) => {
+  ["messageBirdSender, accessKey", (around, fetch) => messageBirdSender({ fetch, ...messageBirdOptions, accessKey: `${around}k${around}` })],
+  ["plivoSender, authToken", (around, fetch) => plivoSender({ fetch, ...plivoOptions, authToken: `${around}t${around}` })],
+  ["sinchSender, apiToken", (around, fetch) => sinchSender({ fetch, ...sinchOptions, apiToken: `${around}t${around}` })],
+  [
+    "infobipSender, apiKey",
+    (around, fetch) => infobipSender({ fetch, ...infobipOptions, baseUrl: "https://x.api.infobip.com", apiKey: `${around}k${around}` }),
+  ],
+  ["telnyxSender, apiKey", (around, fetch) => telnyxSender({ fetch, ...telnyxOptions, apiKey: `${around}k${around}` })],
+  ["africasTalkingSender, apiKey", (around, fetch) => africasTalkingSender({ fetch, ...africasTalkingOptions, apiKey: `${around}k${around}` })],
+])("%s may have line breaks around it, as in many files: the requests are the same", async (_, make) => {
   vi.useFakeTimers({ now: 0, toFake: ["Date"] });
   onTestFinished(() => void vi.useRealTimers());
-  const requestOf = async (end: string) => {
+  const requestOf = async (around: string) => {
     const sent: unknown[] = [];
     const fetch: typeof globalThis.fetch = async (url, init) => {
       sent.push(String(url), Object.fromEntries(new Headers(init?.headers)));
       return new Response("{}");
     };
-    await make(end, fetch).send(aMessage(), inTime());
+    await make(around, fetch).send(aMessage(), inTime());
     return sent;
   };
   expect(await requestOf("")).toHaveLength(2);
