@@ -1,4 +1,4 @@
-/** An environment variable that may not be read, as in Deno without `--allow-env`, counts as not set. */
+/** An environment variable that cannot be read, as in Deno without `--allow-env` or where there is no `process`, counts as not set. */
 export function readVariable(read: () => string | undefined): string | undefined {
   try {
     return read();

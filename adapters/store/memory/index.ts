@@ -311,7 +311,7 @@ export function memoryStore(options: MemoryStoreOptions = {}): Store {
   if (typeof now !== "function") throw new TypeError("memoryStore: now must be a function that returns milliseconds: of a clock, () => clock.now()");
   if (name === undefined) {
     // The Next.js bundler replaces this exact expression with its runtime.
-    const isInNext = readVariable(() => (typeof process === "undefined" ? undefined : process.env.NEXT_RUNTIME)) !== undefined;
+    const isInNext = readVariable(() => process.env.NEXT_RUNTIME) !== undefined;
     if (!isInNext) return new MemoryStore({ maxRecords, now });
     throw new Error(
       'memoryStore: Next.js loads this module once for each of its bundles, and each would have its own store. Give the store a name, so that they share it: memoryStore({ name: "verifier" }).',
