@@ -6,6 +6,7 @@ import { operatorCommands, readOperatorSettings } from "../../src/cli/operators/
 import { newFolder, openSqlite } from "../support/sqlite.js";
 
 const env = { PHONEPROOF_SECRET: "J3vRk8mQ2xWt7bYp5nZs9cLd4fGh6aEu" };
+
 function folder() {
   const made = newFolder();
   onTestFinished(made.remove);

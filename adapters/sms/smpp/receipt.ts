@@ -67,7 +67,7 @@ export function readReceipt(
   return { messageId, idSpace, status, ...(at !== undefined && { at }), ...(failed && error !== "" && { error }) };
 }
 
-/** The error in a network_error_code (5.3.2.31), which is a type of network and two octets; 0 is none. */
+/** The error in a network_error_code (5.3.2.31), which is a type of network and two octets; 0 means no error. */
 function networkError(octets: Buffer | undefined): string | undefined {
   const error = octets?.length === 3 ? octets.readUInt16BE(1) : 0;
   return error === 0 ? undefined : String(error);

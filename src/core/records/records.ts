@@ -98,7 +98,7 @@ export interface RecordsOptions {
 /** "Random tokens of the last writes … 1 to 16 of them" (ports/store.ts). */
 export const keptTokens = 16;
 
-/** A write that continues after its response, until that time at most. */
+/** A write that continues after its response; from `until` on, it counts as lost. */
 interface Pending {
   readonly write: Promise<unknown>;
   readonly until: number;
