@@ -627,7 +627,7 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
             expect(below.y).toBeGreaterThanOrEqual(above.y + above.height);
             expect(Math.round(below.x + below.width)).toBe(Math.round(above.x + above.width));
           },
-          { html: 'lang="ar" dir="rtl"' },
+          { html: 'lang="ar" dir="rtl"', viewport: { width: 600, height: 600 } },
         ));
     });
 

@@ -12,7 +12,10 @@ const policy = "default-src 'none'; script-src 'self'; form-action 'self'; requi
 
 /** Pages with a script, in a browser. */
 export interface Pages {
-  /** Opens a page with this body in a fresh profile; fails on any script error, warning or blocked resource. */
+  /**
+   * Opens a page with this body; fails on any script error, warning or blocked resource. With options, its profile is
+   * fresh. Others share a tab, since each profile starts a process.
+   */
   on(body: string, run: (page: Page) => Promise<void>, options?: PageOptions): Promise<void>;
   close(): Promise<void>;
 }
@@ -47,24 +50,33 @@ export async function openPages(entry: string): Promise<Pages> {
   });
   const url = await listening(server);
   const browser: Browser = await launchChromium();
+  const openTab = async (options: BrowserContextOptions) => {
+    const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"], reducedMotion: "reduce", ...options });
+    const page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    const faults: string[] = [];
+    page.on("pageerror", (error) => faults.push(String(error)));
+    page.on("console", (line) => ["error", "warning"].includes(line.type()) && !/data:,/.test(line.text()) && faults.push(line.text()));
+    return { page, faults };
+  };
+  let shared: ReturnType<typeof openTab> | undefined;
   return {
     async on(body, run, { html: attributes = 'lang="en"', before, script: where = "head", ...options } = {}) {
       const scripted = where === "head" ? '<script type="module" src="/script.js"></script>' : "";
       html = `<!doctype html><html ${attributes}><head><title>Test</title><link rel="icon" href="data:,">${scripted}</head><body>${body}</body></html>`;
-      const context = await browser.newContext({ permissions: ["clipboard-read", "clipboard-write"], reducedMotion: "reduce", ...options });
-      const faults: string[] = [];
+      const fresh = before !== undefined || Object.keys(options).length > 0;
+      const { page, faults } = await (fresh ? openTab(options) : (shared ??= openTab({})));
       try {
-        const page = await context.newPage();
-        page.setDefaultTimeout(60_000);
-        page.on("pageerror", (error) => faults.push(String(error)));
-        page.on("console", (line) => ["error", "warning"].includes(line.type()) && !/data:,/.test(line.text()) && faults.push(line.text()));
         await before?.(page);
         await page.goto(url);
         if (where === "head" && options.javaScriptEnabled !== false) await page.waitForFunction(() => customElements.get("otp-input") !== undefined);
         await run(page);
         expect(faults).toEqual([]);
+      } catch (error) {
+        shared = undefined;
+        throw error;
       } finally {
-        await context.close();
+        if (fresh) await page.context().close();
       }
     },
     async close() {
