@@ -1,4 +1,5 @@
 /** Runs one compiled block in a separate process: reports when it listens and has loaded, and ends on a message. */
+import { readFileSync } from "node:fs";
 import { createServer } from "node:http";
 import { register } from "node:module";
 import { Server } from "node:net";
@@ -12,14 +13,16 @@ Server.prototype.listen = function (...args) {
 process.on("message", () => process.exit(process.exitCode ?? 0));
 process.channel?.unref();
 
-// Next.js' own bundler finds next/headers, and files of app/ and lib/, without their extension; Node does not.
+// Next.js' own bundler finds next/headers, and files of app/ and lib/, without their extension; Node does not. Only
+// these programs need the hook, which starts a thread.
 const resolve = `
   const bare = (name, from = "") => /^next\\/\\w+$/.test(name) || (/\\/(app|lib)\\//.test(from) && /^\\.[^?]*\\/[\\w-]+$/.test(name));
   export const resolve = (name, context, next) => next(bare(name, context.parentURL) ? name + ".js" : name, context);
 `;
-register(`data:text/javascript,${encodeURIComponent(resolve)}`);
+const file = process.argv[2];
+if (/"next\/|[/](app|lib)[/]/.test(file + readFileSync(file, "utf8"))) register(`data:text/javascript,${encodeURIComponent(resolve)}`);
 
-const exported = await import(pathToFileURL(process.argv[2]).href);
+const exported = await import(pathToFileURL(file).href);
 if (process.env.PROBE) await probe(process.env.PROBE, JSON.parse(process.env.REQUEST ?? "{}"));
 process.send?.({ loaded: true });
 
