@@ -1,7 +1,7 @@
 import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
+import { AggregationTemporality, type DataPoint, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { type CodeMessage, createVerifier, type SendOutcome, type VerifierOptions } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { openTelemetry } from "phoneproof/otel";
@@ -43,12 +43,12 @@ describe("two verifiers in one process, with one OpenTelemetry SDK", () => {
           .getMetrics()
           .at(-1)
           ?.scopeMetrics.flatMap((scope) => scope.metrics) ?? [];
-      return metrics.filter(({ descriptor }) => descriptor.name === name).flatMap(({ dataPoints }) => dataPoints);
+      return metrics.filter(({ descriptor }) => descriptor.name === name).flatMap(({ dataPoints }) => dataPoints as DataPoint<number>[]);
     };
     const sum = async (name: string, labels: Record<string, string>) =>
       (await points(name))
         .filter(({ attributes }) => Object.entries(labels).every(([label, value]) => attributes[label] === value))
-        .reduce((total, { value }) => total + Number(value), 0);
+        .reduce((total, { value }) => total + value, 0);
     return { verifierOf, sum };
   }
   const down = async (): Promise<SendOutcome> => {
