@@ -143,7 +143,9 @@ export function compose(options: VerifierOptions) {
   const accounts = scope.resolve<Accounts>(tokens.accounts);
   const plainOperations = createOperations(context, accounts);
   const operations = telemetry === undefined ? plainOperations : tracedOperations(plainOperations, telemetry);
-  telemetry?.metrics(() => monitor.metrics.readings());
+  let closed = false;
+  // Requests after `close` still count, but a gauge would stay at its last value.
+  telemetry?.metrics(() => monitor.metrics.readings().filter(({ kind }) => kind === "counter" || !closed));
   if (settings.deliver) outbox.start();
   const { receiptProviders = [] } = options.sender;
   if (settings.receiptBase === undefined && receiptProviders.length > 0)
@@ -162,6 +164,7 @@ export function compose(options: VerifierOptions) {
     diagnose: (asked?: DiagnoseOptions) => diagnose({ context, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
     /** Writes what only this process has counted to the store. */
     async settle() {
+      closed = true;
       await records.written();
       await Promise.all([countries.close(), past.close(), statistics.close()]);
     },

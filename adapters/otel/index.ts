@@ -1,5 +1,5 @@
 import { type Meter, metrics as metricsApi, type Observable, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
-import type { Step, Telemetry } from "../../src/ports/telemetry.js";
+import type { MetricReading, Step, Telemetry } from "../../src/ports/telemetry.js";
 import { onlyOptions } from "../kit/option-error.js";
 
 export interface OpenTelemetryOptions {
@@ -11,6 +11,12 @@ export interface OpenTelemetryOptions {
 
 /** Upper bounds of the histogram buckets, in seconds. */
 const bounds = [0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10];
+
+type Read = () => readonly MetricReading[];
+type Sample = MetricReading["samples"][number];
+
+/** The verifiers of a meter share its instruments: of two values with the same labels, a meter shows one. */
+const verifiersOf = new WeakMap<Meter, Set<Read>>();
 
 const kinds = { operation: SpanKind.INTERNAL, store: SpanKind.CLIENT, carrier: SpanKind.CLIENT } as const;
 
@@ -24,7 +30,8 @@ const kinds = { operation: SpanKind.INTERNAL, store: SpanKind.CLIENT, carrier: S
  * message, which may contain a number.
  *
  * Metrics: the counters and gauges of `verifier.metrics()`, with dots for underscores and without `_total`, read when
- * the SDK collects; and the histogram `phoneproof.step.duration`, in seconds, by `kind`, `name` and `result`.
+ * the SDK collects, and added up for all verifiers of the meter; and the histogram `phoneproof.step.duration`, in
+ * seconds, by `kind`, `name` and `result`.
  *
  * @throws TypeError for an unknown option.
  */
@@ -62,23 +69,38 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
       ),
 
     metrics(read) {
-      const instruments = new Map<string, Observable>();
-      for (const { name, help, kind } of read()) {
-        const called = name.replace(/_total$/, "").replaceAll("_", ".");
-        const described = { description: help };
-        instruments.set(name, kind === "counter" ? meter.createObservableCounter(called, described) : meter.createObservableGauge(called, described));
-      }
-      meter.addBatchObservableCallback(
-        (observed) => {
-          for (const { name, samples } of read()) {
-            const instrument = instruments.get(name);
-            if (instrument !== undefined) for (const { labels, value } of samples) observed.observe(instrument, value, labels);
-          }
-        },
-        [...instruments.values()],
-      );
+      const readings = read();
+      const verifiers = verifiersOf.get(meter) ?? observeAll(meter, readings);
+      verifiersOf.set(meter, verifiers.add(read));
     },
   };
+}
+
+/** Creates the instruments of a meter, which observe what the verifiers in the returned set have counted together. */
+function observeAll(meter: Meter, readings: readonly MetricReading[]): Set<Read> {
+  const verifiers = new Set<Read>();
+  const instruments = new Map<string, Observable>();
+  for (const { name, help, kind } of readings) {
+    const called = name.replace(/_total$/, "").replaceAll("_", ".");
+    const described = { description: help };
+    instruments.set(name, kind === "counter" ? meter.createObservableCounter(called, described) : meter.createObservableGauge(called, described));
+  }
+  meter.addBatchObservableCallback(
+    (observed) => {
+      const all = [...verifiers].flatMap((read) => read());
+      for (const [name, instrument] of instruments) {
+        const together = name === "phoneproof_outage" ? Math.max : (one: number, other: number) => one + other;
+        const totals = new Map<string, Sample>();
+        for (const { labels, value } of all.flatMap((reading) => (reading.name === name ? reading.samples : []))) {
+          const key = JSON.stringify(labels);
+          totals.set(key, { labels, value: together(value, totals.get(key)?.value ?? 0) });
+        }
+        for (const { labels, value } of totals.values()) observed.observe(instrument, value, labels);
+      }
+    },
+    [...instruments.values()],
+  );
+  return verifiers;
 }
 
 /** The name of a class, or one of our codes; with four digits in a row, it could hold a user's code or number. */

@@ -29,6 +29,6 @@ export interface Telemetry {
    * are logged, and never reach the work or its caller.
    */
   step<T>(step: Step, work: () => Promise<T>, result: (answer: T) => string): Promise<T>;
-  /** Registers a function that reads the verifier's counters and gauges on demand. */
+  /** Registers a function that reads the verifier's counters and gauges on demand; once it is closed, only counters. */
   metrics(read: () => readonly MetricReading[]): void;
 }

@@ -1,10 +1,8 @@
 import { randomBytes } from "node:crypto";
 import { copyFileSync, mkdirSync, symlinkSync, writeFileSync } from "node:fs";
 import { join, resolve } from "node:path";
-import { AggregationTemporality, type DataPoint, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { type CodeMessage, createVerifier, type SendOutcome, type VerifierOptions } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
-import { openTelemetry } from "phoneproof/otel";
 import { sqliteStore } from "phoneproof/sqlite";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { freePort } from "../support/ports.js";
@@ -23,65 +21,6 @@ const options = {
   logger: silent,
   sender: { send: accepted },
 } satisfies Partial<VerifierOptions>;
-
-describe("two verifiers in one process, with one OpenTelemetry SDK", () => {
-  async function observed() {
-    const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
-    const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
-    const provider = new MeterProvider({ readers: [reader] });
-    onTestFinished(() => provider.shutdown());
-    const meter = provider.getMeter("phoneproof");
-    const verifierOf = (send: () => Promise<SendOutcome>) => {
-      const verifier = createVerifier({ ...options, store: memoryStore(), sender: { send }, telemetry: openTelemetry({ meter }) });
-      onTestFinished(() => verifier.close());
-      return verifier;
-    };
-    const points = async (name: string) => {
-      await reader.forceFlush();
-      const metrics =
-        exporter
-          .getMetrics()
-          .at(-1)
-          ?.scopeMetrics.flatMap((scope) => scope.metrics) ?? [];
-      return metrics.filter(({ descriptor }) => descriptor.name === name).flatMap(({ dataPoints }) => dataPoints as DataPoint<number>[]);
-    };
-    const sum = async (name: string, labels: Record<string, string>) =>
-      (await points(name))
-        .filter(({ attributes }) => Object.entries(labels).every(([label, value]) => attributes[label] === value))
-        .reduce((total, { value }) => total + value, 0);
-    return { verifierOf, sum };
-  }
-  const down = async (): Promise<SendOutcome> => {
-    throw new Error("no carrier");
-  };
-
-  it("count all messages of both (docs/watching.md#metrics)", async () => {
-    const { verifierOf, sum } = await observed();
-    const [one, other] = [verifierOf(accepted), verifierOf(accepted)];
-    for (const index of [0, 1, 2]) await one.createAuthentication({ phone_number: numberOf(index) });
-    await other.createAuthentication({ phone_number: numberOf(3) });
-    expect(await sum("phoneproof.messages", { outcome: "accepted" })).toBe(4);
-  });
-
-  it("count nothing while nothing happens (docs/watching.md#metrics)", async () => {
-    const { verifierOf, sum } = await observed();
-    const [one, other] = [verifierOf(accepted), verifierOf(down)];
-    await one.createAuthentication({ phone_number: numberOf(0) });
-    await other.createAuthentication({ phone_number: numberOf(1) });
-    const counts = [];
-    for (let collection = 0; collection < 4; collection++) counts.push(await sum("phoneproof.messages", { outcome: "unknown" }));
-    expect(counts, "messages whose outcome is unknown, of four collections").toEqual([1, 1, 1, 1]);
-  });
-
-  it("show the outage of either (docs/watching.md#metrics, phoneproof_outage)", async () => {
-    const { verifierOf, sum } = await observed();
-    const [one, other] = [verifierOf(down), verifierOf(accepted)];
-    await one.createAuthentication({ phone_number: numberOf(0) });
-    await other.createAuthentication({ phone_number: numberOf(1) });
-    expect(one.metrics()).toMatch(/phoneproof_outage\{part="sender"\} 1/);
-    expect(await sum("phoneproof.outage", { part: "sender" })).toBe(1);
-  });
-});
 
 describe("stopping", () => {
   it("server.ts ends on SIGTERM in a worker of node:cluster too (docs/operations.md#deploy)", async () => {

@@ -1,5 +1,5 @@
 import { AsyncLocalStorage } from "node:async_hooks";
-import { type Context, type ContextManager, context, ROOT_CONTEXT, SpanStatusCode } from "@opentelemetry/api";
+import { type Context, type ContextManager, context, metrics as metricsApi, ROOT_CONTEXT, SpanStatusCode } from "@opentelemetry/api";
 import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, PeriodicExportingMetricReader } from "@opentelemetry/sdk-metrics";
 import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -20,20 +20,41 @@ class Contexts implements ContextManager {
 beforeAll(() => void context.setGlobalContextManager(new Contexts()));
 afterAll(() => context.disable());
 
-function setUpTraced(options: Parameters<typeof setUp>[0] = {}) {
-  const spans = new InMemorySpanExporter();
-  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+function setUpMeters() {
   const exporter = new InMemoryMetricExporter(AggregationTemporality.CUMULATIVE);
   const reader = new PeriodicExportingMetricReader({ exporter, exportIntervalMillis: 3_600_000 });
   const meters = new MeterProvider({ readers: [reader] });
-  const set = setUp({ ...options, telemetry: openTelemetry({ tracer: provider.getTracer("t"), meter: meters.getMeter("t") }) });
-  const finished = () => spans.getFinishedSpans();
   const metrics = async () => {
     await meters.forceFlush();
     return (exporter.getMetrics().at(-1)?.scopeMetrics ?? []).flatMap((scope) => scope.metrics);
   };
-  return { ...set, finished, metrics, close: () => meters.shutdown() };
+  return { meters, metrics, close: () => meters.shutdown() };
 }
+
+function setUpTraced(options: Parameters<typeof setUp>[0] = {}) {
+  const spans = new InMemorySpanExporter();
+  const provider = new BasicTracerProvider({ spanProcessors: [new SimpleSpanProcessor(spans)] });
+  const { meters, metrics, close } = setUpMeters();
+  const set = setUp({ ...options, telemetry: openTelemetry({ tracer: provider.getTracer("t"), meter: meters.getMeter("t") }) });
+  return { ...set, finished: () => spans.getFinishedSpans(), metrics, close };
+}
+
+/** Two verifiers, the first of which has no carrier, and what the meter that they share shows for these labels. */
+function setUpTwo(telemetry: (meters: MeterProvider) => Telemetry) {
+  const { meters, metrics, close } = setUpMeters();
+  const [down, up] = [setUp({ telemetry: telemetry(meters) }), setUp({ telemetry: telemetry(meters) })];
+  down.box.answer = () => Promise.reject(new Error("no carrier"));
+  const values = async (name: string, labels: Record<string, string>) => {
+    const points = (await metrics()).find(({ descriptor }) => descriptor.name === name)?.dataPoints ?? [];
+    return points.filter(({ attributes }) => Object.entries(labels).every(([label, value]) => attributes[label] === value)).map(({ value }) => value);
+  };
+  return { down, up, values, close };
+}
+const ownMeter = (meters: MeterProvider) => openTelemetry({ meter: meters.getMeter("t") });
+const globalMeter = (meters: MeterProvider) => {
+  metricsApi.setGlobalMeterProvider(meters);
+  return openTelemetry();
+};
 
 const parentOf = (span: ReadableSpan | undefined) => span?.parentSpanContext?.spanId;
 
@@ -120,6 +141,33 @@ describe("phoneproof/otel", () => {
       new Set([...counters].filter((name) => named(name) !== undefined)),
     );
     await set.close();
+  });
+
+  it.each([
+    ["of their own", ownMeter],
+    ["that is global", globalMeter],
+  ])("counts of two verifiers with one meter %s are added up, and stay the same while nothing happens", async (_, telemetry) => {
+    const { down, up, values, close } = setUpTwo(telemetry);
+    await down.create();
+    down.box.answer = async () => ({ outcome: "accepted" });
+    for (const set of [down, up, up]) await set.create();
+    for (const collection of [1, 2, 3]) {
+      expect(await values("phoneproof.messages", { outcome: "accepted" }), `collection ${collection}`).toEqual([3]);
+      expect(await values("phoneproof.messages", { outcome: "unknown" }), `collection ${collection}`).toEqual([1]);
+    }
+    metricsApi.disable();
+    await close();
+  });
+
+  it("an outage of one of two verifiers with one meter shows until that verifier is closed, and its counts stay", async () => {
+    const { down, up, values, close } = setUpTwo(ownMeter);
+    for (const set of [down, up]) await set.create();
+    expect(await values("phoneproof.outage", { part: "sender" })).toEqual([1]);
+    await down.verifier.close();
+    expect(await values("phoneproof.outage", { part: "sender" })).toEqual([0]);
+    expect(await values("phoneproof.faults", { part: "sender" })).toEqual([1]);
+    expect(await values("phoneproof.operations", { operation: "create" })).toEqual([2]);
+    await close();
   });
 
   it("without an SDK nothing is recorded, and everything works", async () => {
