@@ -204,6 +204,21 @@ describe("the container as a process, called by curl, Python and the shell", () 
     expect(await shell(why)).toMatchObject({ code: 0, printed: expect.stringContaining("Nothing is stored about +33") });
   });
 
+  test("the shell of `npm start` becomes the service, so that it receives signals", async () => {
+    const { scripts } = JSON.parse(readFileSync(join(laidOut.folder, "package.json"), "utf8")) as { scripts: { start: string } };
+    const child = spawn("sh", ["-c", `${scripts.start} --port 0 --data memory`], {
+      cwd: laidOut.folder,
+      env: { ...container, PATH: `${join(laidOut.folder, "node_modules/.bin")}:${container["PATH"]}` },
+      stdio: ["ignore", "pipe", "inherit"],
+    });
+    const exited = once(child, "exit");
+    const [line] = (await once(createInterface({ input: child.stdout }), "line")) as [string];
+    child.stdout.resume();
+    process.kill(JSON.parse(line).pid, "SIGTERM");
+    expect(JSON.parse(line).pid).toBe(child.pid);
+    expect(await exited).toEqual([0, null]);
+  });
+
   test("the health check exits with 0 while the service runs and 1 after it stops; the service exits with 0 and leaves its file", async () => {
     expect(await healthcheck()).toBe(0);
     expect(await stop()).toEqual([0, null]);
