@@ -34,6 +34,13 @@ function suggestion(name: string, names: readonly string[]): string {
   return meant === undefined ? `its options are ${names.map((one) => `--${one}`).join(", ")}` : `did you mean --${meant}?`;
 }
 
+/** Reads `--host`, which may have brackets as in a URL: `[::1]`. */
+export function hostOf(text: string): string {
+  const host = text.replace(/^\[(.*)\]$/, "$1");
+  if (host === "") throw new TypeError("--host must not be empty");
+  return host;
+}
+
 /** Reads an integer option. Throws a `TypeError` that names the option. */
 export function integer(option: string, text: string, least: number, most: number): number {
   const value = Number(text);

@@ -2,7 +2,7 @@ import { isIP } from "node:net";
 
 /** Whether an address or name is always this machine: not a name that an attacker's DNS could resolve. */
 export function isLoopback(host: string): boolean {
-  return /^(localhost|127(\.\d{1,3}){3}|\[?::1\]?)$/i.test(host);
+  return /^(localhost|127(\.\d{1,3}){3}|::1)$/i.test(host);
 }
 
 /**

@@ -1,5 +1,5 @@
 import { defaultPolicy } from "../domain/policy.js";
-import { flags, integer, parse, valued } from "./arguments.js";
+import { flags, hostOf, integer, parse, valued } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
 import { type Failure, failures } from "./sender.js";
 
@@ -84,7 +84,6 @@ export type DevSettings = ReturnType<typeof readDevSettings>;
  */
 export function readDevSettings(args: readonly string[], env: Environment) {
   const { values } = parse("dev", args, options, 0);
-  if (values.host === "") throw new TypeError("--host must not be empty");
   if (values.fail !== undefined && values.sender !== undefined)
     throw new TypeError("--fail has no effect with --sender: the carrier decides what happens to a message");
   if (values.fail === "timeout" && values.latency !== undefined) throw new TypeError("--latency has no effect with --fail timeout: no send gets a response");
@@ -99,7 +98,7 @@ export function readDevSettings(args: readonly string[], env: Environment) {
   const secret = given("PHONEPROOF_DEV_SECRET");
   return {
     /** Address to listen on. */
-    host: values.host ?? "127.0.0.1",
+    host: hostOf(values.host ?? "127.0.0.1"),
     /** The requested port. `undefined`: the first free one from 3000 on. */
     port: values.port === undefined ? undefined : integer("--port", values.port, 0, 65_535),
     place,

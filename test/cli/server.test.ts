@@ -10,6 +10,8 @@ import { takeReceipt } from "../../src/cli/demo/receipts.js";
 import { devListener } from "../../src/cli/demo/server.js";
 import { createSession } from "../../src/cli/demo/session.js";
 import { isLoopback, isOwnHost } from "../../src/cli/hosts.js";
+import { readServeSettings } from "../../src/cli/serve/settings.js";
+import { readDevSettings } from "../../src/cli/settings.js";
 
 const session = createSession(
   {
@@ -149,8 +151,13 @@ describe("receipts from the page", () => {
   });
 });
 
+test("--host accepts an IPv6 address in brackets, as the printed URL has it", () => {
+  expect(readServeSettings(["verifier.js", "--host", "[::1]"], {}).host).toBe("::1");
+  expect(readDevSettings(["--host", "[::1]"], {}).host).toBe("::1");
+});
+
 test("isLoopback accepts names of this machine, and not those that only look like them", () => {
-  for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1", "[::1]"]) expect(isLoopback(host), host).toBe(true);
+  for (const host of ["localhost", "LOCALHOST", "127.0.0.1", "127.1.2.3", "::1"]) expect(isLoopback(host), host).toBe(true);
   for (const host of ["", "0.0.0.0", "localhost.example", "127.0.0.1.example", "example", "10.0.0.1", "[::2]"]) expect(isLoopback(host), host).toBe(false);
 });
 

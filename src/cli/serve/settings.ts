@@ -1,4 +1,4 @@
-import { integer, parse, valued } from "../arguments.js";
+import { hostOf, integer, parse, valued } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { readPlace } from "../settings.js";
 import { type WireName, wireNames } from "./wires.js";
@@ -22,7 +22,6 @@ export function readServeSettings(args: readonly string[], env: Environment) {
   const { values, positionals } = parse("serve", args, options, 1);
   const [module] = positionals;
   if (!module) throw new TypeError("serve needs the path of a module that exports your verifier: phoneproof serve ./verifier.js");
-  if (values.host === "") throw new TypeError("--host must not be empty");
   const port = values.port === undefined ? portOf("the environment variable PORT", env["PORT"] || String(defaultPort)) : portOf("--port", values.port);
   const metricsPort = values["metrics-port"] === undefined ? undefined : portOf("--metrics-port", values["metrics-port"]);
   if (metricsPort === port && port !== 0) throw new TypeError(`--metrics-port must differ from the port of the service, ${port}: strangers can reach that one`);
@@ -32,7 +31,7 @@ export function readServeSettings(args: readonly string[], env: Environment) {
     /** For a module that leaves its store to the command. */
     place: readPlace(values, env),
     /** Address to listen on. */
-    host: values.host ?? defaultHost,
+    host: hostOf(values.host ?? defaultHost),
     port,
     /** What is served alongside `/v1`. */
     wires: values.wires === undefined ? [] : wiresOf(values.wires),
