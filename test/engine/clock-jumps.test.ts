@@ -2,10 +2,10 @@ import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { lookupChain } from "../../adapters/lookup/chain.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
-import type { LookupProvider, SmsSender, Store } from "../../src/index.js";
+import type { Clock, LookupProvider, SmsSender, Store } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
-import { setUp, start } from "../support/verifier.js";
+import { errorCode, numberOf, setUp, start } from "../support/verifier.js";
 
 const day = 86_400_000;
 
@@ -98,4 +98,30 @@ describe("a jump of the clock is not an outage: calls that have returned by then
     await expect(creating).rejects.toMatchObject({ code: "unavailable" });
     expect(set.log.lines.map(({ message }) => message)).toEqual(["the store failed"]);
   });
+});
+
+/** As the system's clock: its timers and `elapsed` run on although the time is set back. */
+function steppedClock() {
+  let back = 0;
+  const real = fixedClock(start);
+  const clock: Clock = { now: () => real.now() - back, elapsed: () => real.now(), after: real.after };
+  return { clock, setBack: (ms: number) => void (back += ms), pass: (ms: number) => real.advance(ms) };
+}
+
+it("a clock that is set back an hour keeps no revoked key in use and no outage open (docs/contract.md#key-revocation, docs/contract.md#outages)", async () => {
+  const { clock, setBack, pass } = steppedClock();
+  const store = memoryStore({ name: randomUUID(), now: () => clock.now() });
+  const [one, other] = [setUp({ store, clock, customers: "store" }), setUp({ store, clock, customers: "store" })];
+  const { customer_uuid } = await one.verifier.customers.create({ name: "ACME" });
+  const { key, key_id } = await one.verifier.customers.keys.issue({ customer_uuid });
+  expect(await one.verifier.customerOf(key)).toBe(customer_uuid);
+  one.box.answer = () => Promise.reject(new Error("no carrier"));
+  await one.create({ customer_uuid });
+  setBack(3_600_000);
+  await other.verifier.customers.keys.revoke({ customer_uuid, key_id });
+  pass(2_000);
+  expect(await errorCode(one.verifier.customerOf(key))).toBe("forbidden");
+  one.box.answer = async () => ({ outcome: "accepted" });
+  await one.create({ customer_uuid, phone_number: numberOf(2) });
+  expect(one.verifier.metrics()).toMatch(/phoneproof_outage\{part="sender"\} 0/);
 });
