@@ -106,8 +106,19 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       cancel: async (...given) => verifier().verifications.cancel(...given),
       get: async (...given) => verifier().verifications.get(...given),
     },
-    get customers() {
-      return verifier().customers;
+    customers: {
+      create: async (...given) => verifier().customers.create(...given),
+      get: async (...given) => verifier().customers.get(...given),
+      list: async (...given) => verifier().customers.list(...given),
+      update: async (...given) => verifier().customers.update(...given),
+      suspend: async (...given) => verifier().customers.suspend(...given),
+      resume: async (...given) => verifier().customers.resume(...given),
+      keys: {
+        issue: async (...given) => verifier().customers.keys.issue(...given),
+        rotate: async (...given) => verifier().customers.keys.rotate(...given),
+        revoke: async (...given) => verifier().customers.keys.revoke(...given),
+        list: async (...given) => verifier().customers.keys.list(...given),
+      },
     },
     close: async () => built?.close(),
   };

@@ -3,7 +3,6 @@ import { execFile } from "node:child_process";
 import { readFileSync } from "node:fs";
 import { join } from "node:path";
 import { promisify } from "node:util";
-import { lazyVerifier } from "phoneproof";
 import { createTestVerifier } from "phoneproof/testing";
 import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { type App, newApp } from "./bundles-kit.js";
@@ -83,35 +82,6 @@ describe("a verifier under the runner's fake timers", () => {
     expect(checked.status).toBe("valid");
   });
 });
-
-describe("a lazyVerifier whose options throw", () => {
-  const lazy = lazyVerifier(() => {
-    throw new Error("PHONEPROOF_SECRET is not set");
-  });
-
-  it("rejects calls of `customers` too, and never throws synchronously (the types of lazyVerifier, docs/api.md)", () => {
-    const calls = [() => lazy.customers.list(), () => lazy.customers.keys.list({ customer_uuid: crypto.randomUUID() })];
-    expect(calls.map(thrownBy)).toEqual(["returned", "returned"]);
-  });
-
-  it("can be a value of a DI container or a configuration that is copied or printed as JSON before there is a secret (the types of lazyVerifier)", () => {
-    expect([thrownBy(() => ({ ...lazy })), thrownBy(() => JSON.stringify({ verifier: lazy })), thrownBy(() => Object.entries(lazy))]).toEqual([
-      "returned",
-      "returned",
-      "returned",
-    ]);
-  });
-});
-
-/** "returned", or the message of what a call throws synchronously. */
-function thrownBy(call: () => unknown): string {
-  try {
-    Promise.resolve(call()).catch(() => {});
-    return "returned";
-  } catch (error) {
-    return (error as Error).message;
-  }
-}
 
 describe("the package", () => {
   it("exports openapi.json to the import that the page shows (docs/install.md#the-four-routes)", async () => {

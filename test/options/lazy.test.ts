@@ -19,11 +19,12 @@ const options = (): VerifierOptions => ({
 const lookup = () => new Request("http://localhost/v1/lookup/+33612345678", { headers: { "x-api-key": key, "customer-uuid": customer_uuid } });
 
 describe("lazyVerifier: built at first use", () => {
-  it("it is not built by importing, mounting or closing it", async () => {
+  it("it is not built by importing, mounting, copying, printing or closing it", async () => {
     const make = vi.fn(options);
     const verifier = lazyVerifier(make);
     fetchHandler([verifier, verifier.receipts, verifier.metricsHandler]);
     expressHandlers(verifier);
+    JSON.stringify({ ...verifier });
     await verifier.close();
     expect(make).not.toHaveBeenCalled();
   });
@@ -70,6 +71,20 @@ describe("lazyVerifier: built at first use", () => {
     await expect(verifier.flush()).rejects.toThrow(/secret must have at least 32 characters/);
     await expect(verifier.flush()).resolves.toMatchObject({});
     expect(attempts).toBe(3);
+  });
+
+  it("calls of customers reject too if the options throw, and pass on their arguments otherwise", async () => {
+    const faulty = lazyVerifier(() => {
+      throw new Error("PHONEPROOF_SECRET is not set");
+    });
+    await expect(faulty.customers.list()).rejects.toThrow("PHONEPROOF_SECRET is not set");
+    await expect(faulty.customers.keys.list({ customer_uuid })).rejects.toThrow("PHONEPROOF_SECRET is not set");
+
+    const { customers } = lazyVerifier(() => ({ ...options(), customers: "store" }));
+    expect(Object.keys(customers)).toEqual(Object.keys(createVerifier(options()).customers));
+    await customers.create({ customer_uuid });
+    const { key_id } = await customers.keys.issue({ customer_uuid });
+    expect(await customers.keys.list({ customer_uuid })).toMatchObject([{ key_id }]);
   });
 
   it("ping and diagnose never reject: they report why it cannot be built (docs/contract.md#ping)", async () => {
