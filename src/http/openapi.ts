@@ -9,12 +9,14 @@ import { type Route, routes } from "./routes.js";
 
 export type Json = Record<string, unknown>;
 
-/** A JSON Schema without zod's own fields. */
+/** A JSON Schema without zod's own fields and bounds. */
 export function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
   // zod's pattern lacks the addresses that end in an IPv4 one, which its own check accepts.
   const override = ({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }) => {
     if (jsonSchema.format === "ipv6") delete jsonSchema.pattern;
     if (jsonSchema.pattern === printableForm.source) jsonSchema.pattern = printablePattern;
+    if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
+    if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
   };
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", metadata: descriptions, override }) as Json;
   return rest;

@@ -92,13 +92,6 @@ describe("the package", () => {
     expect(output).toContain("imported");
   });
 
-  it("describes integers by bounds of the API, not of JavaScript, so that mocks and clients in languages with 32-bit integers work (docs/serve.md#call-it)", () => {
-    const documents = ["openapi.json", "openapi-prelude-v2.json", "openapi-twilio-verify.json"];
-    const bounds = /"(?:minimum|maximum)": ?-?9007199254740991/g;
-    const counts = documents.map((name) => [name, readFileSync(join(root, name), "utf8").match(bounds)?.length ?? 0]);
-    expect(counts).toEqual(documents.map((name) => [name, 0]));
-  });
-
   it("works under the flags of hardened servers: no __proto__, no eval, deprecations as errors (docs/runtimes.md#node)", async () => {
     const made = app();
     const file = made.write("first.js", `${shown("testing.md", "first.js")}\nconsole.log(status);`);

@@ -22,6 +22,10 @@ describe("openapi.json", () => {
     expect(schemas.CheckRequest?.required).toEqual(["authentication_uuid", "check_code", "customer_uuid"]);
   });
 
+  it("bounds integers only where the API does", () => {
+    expect(JSON.stringify(openApiDocument("0"))).not.toContain(String(Number.MAX_SAFE_INTEGER));
+  });
+
   it("asks for the API key in requests, and for none in callbacks, which are signed", () => {
     expect(openApiDocument("0")).toMatchObject({ security: [{ apiKey: [] }], webhooks: { delivery_status: { post: { security: [] } } } });
   });
