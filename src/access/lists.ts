@@ -1,5 +1,5 @@
 import type { Core } from "../core/core.js";
-import { TimedOut, withTimeout } from "../core/deadline.js";
+import { nextTurn, TimedOut, withTimeout } from "../core/deadline.js";
 import { judgeLists, type ListIndex, type ListMatch, type ListQuestion, type ListSubject, readingList } from "../domain/lists.js";
 
 /** The block list and the safe list. */
@@ -61,7 +61,7 @@ function askedList({ settings, clock, logger, inBackground }: Needed, list: "blo
   const read = async (one: unknown) => {
     const reading = readingList(one);
     let step = reading.next();
-    for (; !step.done; step = reading.next()) await new Promise((resolve) => setTimeout(resolve));
+    for (; !step.done; step = reading.next()) await new Promise<void>((resolve) => nextTurn(resolve));
     const entries = step.value.problems.map(({ path, message }) => `${[list, ...path].join(".")} ${message}`);
     if (step.value.index === undefined) throw new TypeError(`the list function returned an invalid list: ${entries.join("; ")}`);
     if (entries.length > 0 && entries.join() !== reported) logger.warn({ list, entries, faulty: step.value.faulty }, "invalid list entries are ignored");

@@ -64,8 +64,8 @@ export class TimedOut extends Error {
   override readonly name = "TimedOut";
 }
 
-/** Runs a callback after pending input was read. */
-const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
+/** Runs a callback after pending input was read: in real time, even if a test fakes the timers later. */
+export const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;
 
 /**
  * Runs `late` after `ms` and one turn of the event loop. The returned function cancels it.

@@ -194,6 +194,9 @@ function identityOf(store: Store): Identity {
   return identity;
 }
 
+/** The real timers, even if a test fakes them later. */
+const { setTimeout, clearTimeout } = globalThis;
+
 /** Background work may wait for the clock, which does not move. So it gets at most one second of real time. */
 async function inTime(work: Promise<unknown>): Promise<void> {
   let timer: NodeJS.Timeout | undefined;

@@ -1,6 +1,6 @@
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { describe, expect, it, vi } from "vitest";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { inboxSender } from "../../adapters/sms/inbox.js";
 import { memoryStore } from "../../adapters/store/memory/index.js";
@@ -209,6 +209,34 @@ describe("the clock", () => {
       one.mockRestore();
     }
   });
+
+  it("ignores fake timers: a hanging carrier is abandoned once it is moved (docs/testing.md#the-clock)", async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers();
+    let asked = () => {};
+    const isAsked = new Promise<void>((resolve) => {
+      asked = resolve;
+    });
+    const send = () => {
+      asked();
+      return new Promise<never>(() => {});
+    };
+    const test = createTestVerifier({ sender: { send }, sendTimeout: 5, logger: { info() {}, warn() {}, error() {} } });
+    const creating = create(test);
+    await isAsked;
+    test.clock.advance(5_000);
+    expect((await creating).status).toBe("pending");
+    await test.close();
+  });
+
+  it("ignores fake timers when it reads a long list (docs/testing.md#the-clock)", async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers();
+    const numbers = Array.from({ length: 2_000 }, (_, at) => `+3361${String(at).padStart(7, "0")}`);
+    const test = createTestVerifier({ lists: { block: async () => ({ numbers }) } });
+    expect((await create(test)).status).toBe("pending");
+    await test.close();
+  });
 });
 
 describe('a clock that is "running"', () => {
@@ -217,6 +245,16 @@ describe('a clock that is "running"', () => {
     const { authentication_uuid } = await create(test);
     expect((await test.verifier.retry({ authentication_uuid })).status).toBe("denied");
     await vi.waitFor(async () => expect((await test.verifier.retry({ authentication_uuid })).status).toBe("approved"), { timeout: 20_000 });
+    await test.close();
+  });
+
+  it("follows fake timers (docs/testing.md#the-clock)", async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers();
+    const test = createTestVerifier({ clock: "running" });
+    const { authentication_uuid } = await create(test);
+    vi.advanceTimersByTime(600_000);
+    expect((await test.verifier.check({ authentication_uuid, check_code: "000000" })).status).toBe("expired_auth");
     await test.close();
   });
 
@@ -298,7 +336,9 @@ describe("receipts and callbacks", () => {
     await hook.close();
   });
 
-  it("flush waits for work after responses, but not for timers of the clock", async () => {
+  it("flush waits for work after responses, but not for timers of the clock, with fake timers too", async () => {
+    onTestFinished(() => void vi.useRealTimers());
+    vi.useFakeTimers();
     const works: Promise<unknown>[] = [];
     const store = memoryStore();
     const test = createTestVerifier({ store, callbacks: { waitUntil: (work) => void works.push(work) }, logger: { info() {}, warn() {}, error() {} } });
