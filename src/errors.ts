@@ -33,7 +33,7 @@ export class VerifierError extends Error {
   constructor(
     readonly code: VerifierErrorCode,
     message: string,
-    options?: ErrorOptions,
+    options?: { readonly cause?: unknown },
   ) {
     super(message, options);
     Object.defineProperty(this, brand, { value: true });

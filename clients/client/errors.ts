@@ -40,7 +40,7 @@ export class TransportError extends Error {
   /** Seconds after which to try again, if a `bad_answer` contained that. */
   declare readonly retry_after: number | undefined;
 
-  constructor(code: TransportCode, message: string, details: Partial<Pick<TransportError, "status" | "retry_after" | "cause">> = {}) {
+  constructor(code: TransportCode, message: string, details: Partial<Pick<TransportError, "status" | "retry_after">> & { readonly cause?: unknown } = {}) {
     super(message, details);
     Object.assign(this, { code }, details);
   }
