@@ -1,0 +1,91 @@
+import { randomUUID } from "node:crypto";
+import { type CallbackRequest, type CallbackResponse, type CodeMessage, createVerifier, generateApiKey, type Verifier, type VerifierOptions } from "phoneproof";
+import { memoryStore } from "phoneproof/memory";
+import { type FixedClock, fixedClock } from "phoneproof/testing";
+
+const off = { mode: "off" } as const;
+
+/** No spam rules and no cap per customer: these tests are about other things. */
+const open: NonNullable<VerifierOptions["policy"]> = {
+  limits: { perCustomer: [] },
+  spam: { range: off, crowd: off, country: off, newCountries: off, address: off, calls: off, strangeNetwork: off, signals: off },
+};
+
+export interface Service {
+  readonly verifier: Verifier;
+  readonly clock: FixedClock;
+  readonly sent: readonly CodeMessage[];
+}
+
+/** A service on its own memory store, whose carrier accepts everything unless `options` have another. */
+export function service(options: Partial<VerifierOptions> = {}): Service {
+  const sent: CodeMessage[] = [];
+  const clock = fixedClock(Date.parse("2026-03-01T12:00:00.000Z"));
+  const verifier = createVerifier({
+    store: memoryStore({ now: () => clock.now() }),
+    secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6",
+    countries: "all",
+    statistics: false,
+    logger: { info: () => {}, warn: () => {}, error: () => {} },
+    sender: {
+      async send(message) {
+        sent.push(message);
+        return { outcome: "accepted" };
+      },
+    },
+    ...options,
+    clock,
+    policy: options.policy ?? open,
+    callbacks: { worker: false, ...options.callbacks },
+  });
+  return { verifier, clock, sent };
+}
+
+/** Valid mobile numbers of France, each in another range of 10,000. */
+export const numberAt = (index: number): string => `+336${String(12_000_000 + (index % 3_000) * 10_000 + Math.floor(index / 3_000)).padStart(8, "0")}`;
+
+/** Runs everything that is ready. */
+export async function turns(count = 15): Promise<void> {
+  for (let i = 0; i < count; i++) await new Promise((done) => setImmediate(done));
+}
+
+export const tenant = () => ({ customer_uuid: randomUUID() as string, keys: [generateApiKey().key] });
+
+/**
+ * Customers whose receivers hang until their time-out, each with `each` callbacks, and then one whose receiver answers at
+ * once. Returns after how many milliseconds of the clock that one has its callback; `undefined`: not within five minutes.
+ */
+export async function waitBehind(hanging: number, each: number, urls: { readonly theirs: (index: number) => string; readonly its: string }) {
+  const others = Array.from({ length: hanging }, tenant);
+  const good = tenant();
+  const hung: { readonly until: number; readonly end: () => void }[] = [];
+  let arrived: number | undefined;
+  let over = false;
+  const post = async (request: CallbackRequest): Promise<CallbackResponse> => {
+    if (request.customer === good.customer_uuid) {
+      arrived ??= clock.now();
+      return { status: 204 };
+    }
+    if (over) return { status: 410 };
+    return new Promise((done) => hung.push({ until: clock.now() + request.timeout, end: () => done({ failed: "timeout" }) }));
+  };
+  const { verifier, clock } = service({ customers: [...others, good], callbacks: { worker: true, sender: { post } } });
+  let index = 0;
+  const create = (customer_uuid: string, callback_url: string) => verifier.createAuthentication({ customer_uuid, phone_number: numberAt(index), callback_url });
+  for (const { customer_uuid } of others) for (let i = 0; i < each; i++) await create(customer_uuid, urls.theirs(++index));
+  await turns();
+  const start = clock.now();
+  index++;
+  await create(good.customer_uuid, urls.its);
+  for (let passed = 0; passed < 300_000 && arrived === undefined; passed += 500) {
+    await turns();
+    if (arrived !== undefined) break;
+    clock.advance(500);
+    for (const one of hung.splice(0)) one.until <= clock.now() ? one.end() : hung.push(one);
+  }
+  over = true;
+  for (const one of hung) one.end();
+  await turns();
+  await verifier.close();
+  return arrived === undefined ? undefined : arrived - start;
+}

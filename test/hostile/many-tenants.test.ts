@@ -1,0 +1,145 @@
+import { performance } from "node:perf_hooks";
+import type { SmsSender, VerifierOptions } from "phoneproof";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { numberAt, service, tenant, turns, waitBehind } from "./many-tenants-kit.js";
+
+/** A post ends after 15 s: whoever waits that long has waited for a receiver that hangs. */
+const oneTimeout = 15_000;
+
+function opened(options: Partial<VerifierOptions> = {}) {
+  const made = service(options);
+  onTestFinished(() => made.verifier.close());
+  return made;
+}
+
+describe("callbacks of many customers", () => {
+  it.each([7, 8, 200])(
+    "while the receivers of %i customers hang, there is room for another customer's (docs/contract.md#callback-fairness)",
+    async (hanging) => {
+      const each = hanging < 100 ? 60 : 3;
+      const waited = await waitBehind(hanging, each, { theirs: (index) => `https://h${index}.example.com/a`, its: "https://well.example.com/b" });
+      expect(waited).toBeLessThan(oneTimeout);
+    },
+  );
+
+  it("while one customer's receiver hangs, there is room for another customer's on the same host (docs/contract.md#callback-fairness)", async () => {
+    const waited = await waitBehind(1, 40, { theirs: () => "https://hooks.example.com/a", its: "https://hooks.example.com/b" });
+    expect(waited).toBeLessThan(oneTimeout);
+  });
+
+  it("close() does not wait until the receiver of a customer stops hanging: another process delivers that callback (docs/operations.md#deploy)", async () => {
+    let hung = 0;
+    const post = () => {
+      hung++;
+      return new Promise<never>(() => {});
+    };
+    const { verifier, clock } = service({ callbacks: { worker: true, sender: { post } } });
+    await verifier.createAuthentication({ phone_number: numberAt(1), callback_url: "https://example.com/a" });
+    await turns();
+    expect(hung).toBe(1);
+    let closed = false;
+    const closing = verifier.close().then(() => {
+      closed = true;
+    });
+    // What `docker stop` gives a process.
+    for (let passed = 0; passed < 10_000; passed += 500) {
+      clock.advance(500);
+      await turns();
+    }
+    const inTime = closed;
+    clock.advance(60_000);
+    await closing;
+    expect(inTime).toBe(true);
+  });
+});
+
+describe("languages", () => {
+  /** The text that a start with this locale sends to a French number. */
+  async function textFor(text: Readonly<Record<string, string>>, locale: string): Promise<string | undefined> {
+    const { verifier, sent } = opened({ message: { text } });
+    await verifier.verifications.start({ phone_number: numberAt(1), locale });
+    return sent[0]?.text.replace(/\d/g, "");
+  }
+
+  it.each([
+    ["in", "id"],
+    ["in-ID", "id"],
+    ["iw", "he"],
+    ["iw-IL", "he"],
+  ])("the tag %s, which Java and Android give for %s, chooses its text (docs/contract.md#locale)", async (locale, language) => {
+    expect(await textFor({ default: "Code {code}", [language]: "right {code}" }, locale)).toBe("right ");
+  });
+
+  it.each([
+    ["zh-Hans-CN", "zh-CN"],
+    ["zh-Hant-TW", "zh-TW"],
+  ])("the tag %s, as iOS writes it, chooses the text %s (docs/contract.md#locale)", async (locale, language) => {
+    expect(await textFor({ default: "Code {code}", [language]: "right {code}" }, locale)).toBe("right ");
+  });
+
+  it.each(["cy", "eu", "fr-CA"])(
+    "a text in %s, which no number's country chooses, can be chosen by the locale of a start (docs/contract.md#locale)",
+    async (language) => {
+      expect(await textFor({ default: "Code {code}", [language]: "right {code}" }, language)).toBe("right ");
+    },
+  );
+});
+
+describe("codes", () => {
+  it.each<[string, (code: string) => string]>([
+    ["between the marks of right-to-left text", (code) => `\u200f\u200e${code}\u200e`],
+    ["between bidirectional isolates", (code) => `\u2068${code}\u2069`],
+    ["behind a zero-width space", (code) => `\u200b${code}`],
+    ["behind a word joiner", (code) => `\u2060${code}`],
+    ["with a soft hyphen in it", (code) => `${code.slice(0, 3)}\u00ad${code.slice(3)}`],
+    ["with a minus sign in it", (code) => `${code.slice(0, 3)}\u2212${code.slice(3)}`],
+  ])("a code pasted %s, which looks like the right one, is right, as such numbers are (docs/contract.md#check-code)", async (_, pasted) => {
+    const { verifier, sent } = opened();
+    const { authentication_uuid } = await verifier.createAuthentication({ phone_number: numberAt(1) });
+    const { status } = await verifier.check({ authentication_uuid, check_code: pasted(sent[0]?.code ?? "") });
+    expect(status).toBe("valid");
+  });
+});
+
+describe("load", () => {
+  it("a message that the carrier rejects takes at most three times the work of one that it accepts (docs/contract.md#answer-time)", async () => {
+    const sender = (outcome: "accepted" | "rejected"): SmsSender => ({
+      send: async () => (outcome === "accepted" ? { outcome } : { outcome, reason: "no credit" }),
+    });
+    const both = { accepted: opened({ sender: sender("accepted") }), rejected: opened({ sender: sender("rejected") }) };
+    let index = 0;
+    const best = { accepted: Number.POSITIVE_INFINITY, rejected: Number.POSITIVE_INFINITY };
+    // The fastest of some rounds, in turns: what else the machine does is in none of them.
+    for (let round = 0; round < 5; round++)
+      for (const outcome of ["accepted", "rejected"] as const) {
+        const began = performance.now();
+        for (let i = 0; i < 20; i++) await both[outcome].verifier.createAuthentication({ phone_number: numberAt(++index) });
+        best[outcome] = Math.min(best[outcome], performance.now() - began);
+      }
+    expect(best.rejected / best.accepted).toBeLessThan(3);
+  });
+});
+
+describe("guards: these pass", () => {
+  it("a customer of the host's own source with `suspended: 1`, as SQL databases store it, is never admitted (docs/contract.md#customer-source-fails)", async () => {
+    const { customer_uuid } = tenant();
+    for (const suspended of [1, 0, "true", "f"]) {
+      const row = { customer_uuid, suspended } as never;
+      const { verifier, sent } = opened({ customers: { find: () => row, findByKeyDigest: () => row } });
+      await expect(verifier.createAuthentication({ customer_uuid, phone_number: numberAt(1) })).rejects.toMatchObject({ code: "unavailable" });
+      expect(sent).toEqual([]);
+    }
+  });
+
+  it("segments are counted as phones count them, even where an escape or an emoji lies across their border (docs/contract.md#deliver-text)", async () => {
+    const { verifier, sent } = opened({ conversion: "reported", message: { maxSegments: 2 } });
+    const asIs = async (text: string, index: number) => {
+      await verifier.deliver({ phone_number: numberAt(index), code: "123456", text });
+      return sent.at(-1)?.text === text;
+    };
+    const gsm = (before: number, after: number) => `123456${"a".repeat(before)}€${"a".repeat(after)}`;
+    const unicode = (before: number, after: number) => `123456${"й".repeat(before)}😀${"й".repeat(after)}`;
+    expect([await asIs(gsm(146, 151), 1), await asIs(gsm(146, 152), 2), await asIs(gsm(147, 151), 3)]).toEqual([true, false, true]);
+    expect([await asIs(unicode(60, 65), 4), await asIs(unicode(60, 66), 5)]).toEqual([true, false]);
+  });
+});
