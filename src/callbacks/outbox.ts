@@ -52,10 +52,10 @@ export function createOutbox(parts: DeliveryParts) {
   let stopped = false;
 
   /**
-   * One step on a record: settles what is overdue, sends a fallback that is due, and delivers one event. Returns the record
-   * if this worker may continue.
+   * One step on a record: settles what is overdue, sends a fallback that is due, and delivers one event. Returns that
+   * delivery if this worker may continue.
    */
-  const step = async (auth: Authentication): Promise<Authentication | undefined> => {
+  const step = async (auth: Authentication): Promise<Delivery | undefined> => {
     const now = clock.now();
     const known = await withoutOverdue(auth, now);
     const due = known && fallbackTime(known);
@@ -64,7 +64,7 @@ export function createOutbox(parts: DeliveryParts) {
     const delivery = settled && event && (await deliver(parts, settled, event));
     if (delivery === undefined) return undefined;
     for (const report of reports) report[delivery.outcome]++;
-    return delivery.auth;
+    return delivery;
   };
 
   /** Settles the record's overdue send, if any, and erases a code that was kept too long. */
@@ -122,13 +122,17 @@ export function createOutbox(parts: DeliveryParts) {
     work.again = false;
     const { auth } = work;
     let after: Authentication | undefined;
+    let answered: boolean | undefined;
     try {
-      after = await step(auth);
+      const delivery = await step(auth);
+      after = delivery?.auth;
+      // Without a delivery nothing hung.
+      answered = delivery?.answered ?? true;
     } catch (err) {
       const fields = { err, customer_uuid: auth.customer, authentication_uuid: auth.id };
       monitor.throttledLog.error(fields, "processing a record's callbacks failed; it continues when its lease has ended");
     }
-    schedule.end(work);
+    schedule.end(work, answered);
     work.running = false;
     const latest = after !== undefined && after.events >= work.auth.events ? after : work.auth;
     const now = clock.now();

@@ -23,15 +23,28 @@ export interface Bounds {
  *
  * A customer may run as many jobs as slots are free, so one alone uses half of them. The last free slot goes to a
  * customer with no running job.
+ *
+ * A receiver is a customer's host. Receivers "whose last callback was not answered, or that had none yet, share half of
+ * the slots" (docs/contract.md#callback-fairness), by the same rule; one of them alone uses half of a host's.
  */
 export function createSchedule<J extends Job>({ total, perHost, waiting: room }: Bounds) {
   /** The queues of each customer by host. Customers and hosts are ordered by turn. */
   const lines = new Map<string, Map<string, J[]>>();
   const waiting = counts();
   const running = counts();
+  /** Receivers that answered their last job: the `room` newest. */
+  const answering = new Set<string>();
+  /** Running jobs of receivers that were not among them at the start. */
+  const probing = counts();
+  const probes = new Set<J>();
 
-  const lineOf = (hosts: ReadonlyMap<string, J[]>): string | undefined => {
-    for (const host of hosts.keys()) if (running.to(host) < perHost) return host;
+  const lineOf = (customer: string, hosts: ReadonlyMap<string, J[]>): string | undefined => {
+    const mayProbe = probing.of(customer) < Math.ceil(total / 2) - probing.all();
+    for (const host of hosts.keys()) {
+      const left = perHost - running.to(host);
+      const receiver = receiverOf({ customer, host });
+      if (left > 0 && (answering.has(receiver) || (mayProbe && probing.at(receiver) < left))) return host;
+    }
     return undefined;
   };
 
@@ -44,6 +57,10 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
     if (hosts.size > 0) lines.set(customer, hosts);
     waiting.add(job, -1);
     running.add(job, 1);
+    if (!answering.has(receiverOf(job))) {
+      probes.add(job);
+      probing.add(job, 1);
+    }
     return job;
   };
 
@@ -62,23 +79,37 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
       const free = total - running.all();
       if (free <= 0) return undefined;
       for (const [customer, hosts] of lines) {
-        const host = running.of(customer) < free ? lineOf(hosts) : undefined;
+        const host = running.of(customer) < free ? lineOf(customer, hosts) : undefined;
         if (host !== undefined) return take(customer, hosts, host);
       }
       return undefined;
     },
-    /** Ends a running job. */
-    end: (job: J) => running.add(job, -1),
+    /** Ends a running job. `answered`: whether the receiver answered; `undefined` if that is not known. */
+    end(job: J, answered?: boolean): void {
+      running.add(job, -1);
+      if (probes.delete(job)) probing.add(job, -1);
+      if (answered === undefined) return;
+      const receiver = receiverOf(job);
+      answering.delete(receiver);
+      if (!answered) return;
+      answering.add(receiver);
+      if (answering.size > room) answering.delete(answering.keys().next().value as string);
+    },
     /** The number of queued jobs. */
     waiting: () => waiting.all(),
   };
 }
 
-/** Running jobs: in total, by customer and by host. */
+function receiverOf({ customer, host }: Job): string {
+  return `${customer} ${host}`;
+}
+
+/** Counts of jobs: in total, by customer, by host and by receiver. */
 function counts() {
   let all = 0;
   const customers = new Map<string, number>();
   const hosts = new Map<string, number>();
+  const receivers = new Map<string, number>();
   const addTo = (numbers: Map<string, number>, key: string, by: number) => {
     const number = (numbers.get(key) ?? 0) + by;
     if (number === 0) numbers.delete(key);
@@ -88,10 +119,12 @@ function counts() {
     all: () => all,
     of: (customer: string) => customers.get(customer) ?? 0,
     to: (host: string) => hosts.get(host) ?? 0,
+    at: (receiver: string) => receivers.get(receiver) ?? 0,
     add(job: Job, by: number) {
       all += by;
       addTo(customers, job.customer, by);
       addTo(hosts, job.host, by);
+      addTo(receivers, receiverOf(job), by);
     },
   };
 }

@@ -89,13 +89,13 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     const worker = setUp({ ...options, clock: api.clock, callbacks: hosts.options(true) });
     worker.clock.advance(5_000);
     await expect.poll(() => hosts.to("well").length).toBe(20);
-    expect(hosts.to("dead"), "half of the slots").toHaveLength(64);
+    expect(hosts.to("dead"), "a quarter of the slots: no host has answered yet").toHaveLength(32);
     // Nor are events delayed that come later.
     await createMany(worker, modest.customer_uuid, 1, () => "http://well2.test/", 3_000);
     await expect.poll(() => hosts.to("well").length).toBe(21);
   });
 
-  it("a dead receiver with 2,500 due events takes up the slots of one host, and delays no other", async () => {
+  it("a dead receiver with 2,500 due events takes up half of the slots of one host, and delays no other", async () => {
     const one = newCustomer();
     const hosts = inProcess();
     const options = { store: memoryStore({ name: randomUUID() }), customers: [one], policy };
@@ -105,7 +105,7 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     const worker = setUp({ ...options, clock: api.clock, callbacks: hosts.options(true) });
     worker.clock.advance(5_000);
     await expect.poll(() => hosts.to("well").length).toBe(50);
-    expect(hosts.to("dead")).toHaveLength(16);
+    expect(hosts.to("dead")).toHaveLength(8);
   });
 
   it("`callbacks.concurrency` limits parallel deliveries, in total and per host", async () => {
@@ -114,8 +114,10 @@ describe("a scheduler that is fair by customer, then by host, decides what this 
     await createMany(set, set.customer, 20, () => "http://dead1.test/");
     await createMany(set, set.customer, 20, () => "http://dead2.test/", 100);
     const flush = set.verifier.flush();
+    await expect.poll(() => hosts.held.length).toBe(3);
+    hosts.release();
     await expect.poll(() => hosts.held.length).toBe(6);
-    expect(hosts.held.map(({ host }) => host).sort()).toEqual(["dead1.test", "dead1.test", "dead1.test", "dead2.test", "dead2.test", "dead2.test"]);
+    for (const name of ["dead1.test", "dead2.test"]) expect(hosts.held.filter(({ host }) => host === name).length).toBeLessThanOrEqual(4);
     while (hosts.to("dead").length < 40 || hosts.held.length > 0) {
       hosts.release();
       await new Promise(setImmediate);
@@ -390,12 +392,12 @@ describe("workers lease (docs/contract.md#leases)", () => {
   it("flush counts deliveries that end while it runs, including those already in progress", async () => {
     const hosts = inProcess();
     const set = setUp({ policy, callbacks: hosts.options(true) });
-    await createMany(set, set.customer, 10, () => "http://dead1.test/");
-    await expect.poll(() => hosts.held.length).toBe(10);
+    await createMany(set, set.customer, 8, () => "http://dead1.test/");
+    await expect.poll(() => hosts.held.length).toBe(8);
     const flush = set.verifier.flush();
     await new Promise(setImmediate);
     hosts.release();
-    expect(await flush).toEqual({ delivered: 10, failed: 0, dead: 0 });
+    expect(await flush).toEqual({ delivered: 8, failed: 0, dead: 0 });
     expect(await set.verifier.flush(), "and not twice").toEqual({ delivered: 0, failed: 0, dead: 0 });
   });
 

@@ -1,5 +1,5 @@
 import { randomUUID } from "node:crypto";
-import { type CallbackRequest, type CallbackResponse, type CodeMessage, createVerifier, generateApiKey, type Verifier, type VerifierOptions } from "phoneproof";
+import { type CodeMessage, createVerifier, generateApiKey, type Verifier, type VerifierOptions } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { type FixedClock, fixedClock } from "phoneproof/testing";
 
@@ -50,42 +50,3 @@ export async function turns(count = 15): Promise<void> {
 }
 
 export const tenant = () => ({ customer_uuid: randomUUID() as string, keys: [generateApiKey().key] });
-
-/**
- * Customers whose receivers hang until their time-out, each with `each` callbacks, and then one whose receiver answers at
- * once. Returns after how many milliseconds of the clock that one has its callback; `undefined`: not within five minutes.
- */
-export async function waitBehind(hanging: number, each: number, urls: { readonly theirs: (index: number) => string; readonly its: string }) {
-  const others = Array.from({ length: hanging }, tenant);
-  const good = tenant();
-  const hung: { readonly until: number; readonly end: () => void }[] = [];
-  let arrived: number | undefined;
-  let over = false;
-  const post = async (request: CallbackRequest): Promise<CallbackResponse> => {
-    if (request.customer === good.customer_uuid) {
-      arrived ??= clock.now();
-      return { status: 204 };
-    }
-    if (over) return { status: 410 };
-    return new Promise((done) => hung.push({ until: clock.now() + request.timeout, end: () => done({ failed: "timeout" }) }));
-  };
-  const { verifier, clock } = service({ customers: [...others, good], callbacks: { worker: true, sender: { post } } });
-  let index = 0;
-  const create = (customer_uuid: string, callback_url: string) => verifier.createAuthentication({ customer_uuid, phone_number: numberAt(index), callback_url });
-  for (const { customer_uuid } of others) for (let i = 0; i < each; i++) await create(customer_uuid, urls.theirs(++index));
-  await turns();
-  const start = clock.now();
-  index++;
-  await create(good.customer_uuid, urls.its);
-  for (let passed = 0; passed < 300_000 && arrived === undefined; passed += 500) {
-    await turns();
-    if (arrived !== undefined) break;
-    clock.advance(500);
-    for (const one of hung.splice(0)) one.until <= clock.now() ? one.end() : hung.push(one);
-  }
-  over = true;
-  for (const one of hung) one.end();
-  await turns();
-  await verifier.close();
-  return arrived === undefined ? undefined : arrived - start;
-}
