@@ -31,11 +31,18 @@ export interface Delivery {
 }
 
 /**
- * Delivers one event and stores the outcome; `undefined` if this worker no longer owned it. Rejects with `unavailable`.
+ * Delivers one event and stores the outcome; `undefined` if this worker no longer owned it, or if `unlessInterrupted`
+ * returned `undefined`. Rejects with `unavailable`.
  */
-export async function deliver(parts: DeliveryParts, auth: Authentication, event: OutboxEvent): Promise<Delivery | undefined> {
+export async function deliver(
+  parts: DeliveryParts,
+  auth: Authentication,
+  event: OutboxEvent,
+  unlessInterrupted: (post: Promise<DeliveryResult>) => Promise<DeliveryResult | undefined>,
+): Promise<Delivery | undefined> {
   const { clock, records, logger, monitor, newDeadline } = parts;
-  const answer = await post(parts, auth, event);
+  const answer = await unlessInterrupted(post(parts, auth, event));
+  if (answer === undefined) return undefined;
   const now = clock.now();
   const jitter = Math.random();
   const settled = await update(records, newDeadline(), auth.customer, auth.id, (current): Decided<Authentication | undefined> => {

@@ -53,7 +53,7 @@ export function guardedSender({ resolve = nameResolver(), isPublic = isPublicAdd
       if (client === undefined) return postByFetch(request);
       const allowed = request.allowOrigins.includes(url.origin);
       const lookup = allowed ? undefined : guardedLookup((hostname) => resolve(hostname, request.customer), isPublic);
-      return postBySocket(client, url, request, lookup, agentOf(client, `${url.protocol}${allowed ? "allowed" : "guarded"}`));
+      return postBySocket(client, url, request, lookup, agentOf(client, `${url.protocol}${allowed ? "allowed" : "guarded"}`), () => closed);
     },
     close() {
       closed = true;
@@ -113,7 +113,14 @@ function guardedLookup(resolve: (hostname: string) => ReturnType<Resolve>, isPub
   };
 }
 
-function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup: LookupFunction | undefined, agent: Agent | false): Promise<CallbackResponse> {
+function postBySocket(
+  client: Client,
+  url: URL,
+  request: CallbackRequest,
+  lookup: LookupFunction | undefined,
+  agent: Agent | false,
+  isClosed: () => boolean,
+): Promise<CallbackResponse> {
   return new Promise((resolve) => {
     const body = Buffer.from(request.body);
     let sent: ClientRequest | undefined;
@@ -155,8 +162,8 @@ function postBySocket(client: Client, url: URL, request: CallbackRequest, lookup
       });
       one.on("error", (error) => {
         if (sent !== one) return;
-        // The receiver may have closed the kept connection: try a new one.
-        if (one.reusedSocket) post(false);
+        // The receiver may have closed the kept connection: try a new one, unless `close` did.
+        if (one.reusedSocket && !isClosed()) post(false);
         else finish({ failed: error.message });
       });
       one.end(body);

@@ -1,8 +1,9 @@
-import type { StoreDeadline } from "../core/deadline.js";
+import { afterTurn, type StoreDeadline } from "../core/deadline.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { deadEvent, deliveryMargin, dueEvent, fallbackTime, leaseTime, needsWork, redelivered, withoutOldCode } from "../domain/delivery.js";
 import { settleOverdue } from "../domain/send.js";
+import { second } from "../domain/time.js";
 import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
 import { createSchedule, type Job } from "./schedule.js";
@@ -21,6 +22,9 @@ export interface FlushReport {
 /** Records per lease, and leases per poll. */
 const batch = 256;
 const batchesPerLook = 16;
+
+/** How long `stop` waits for posts in progress, in milliseconds: `docker stop` gives a process ten seconds. */
+const stopTime = 5 * second;
 
 /** Records that may be queued. */
 const waitingRoom = 10_000;
@@ -50,6 +54,9 @@ export function createOutbox(parts: DeliveryParts) {
   const searches = new Set<Promise<number>>();
   let stopPolling: (() => void) | undefined;
   let stopped = false;
+  /** Each ends the wait for a post in progress. */
+  const interruptions = new Set<() => void>();
+  let interrupted = false;
 
   /**
    * One step on a record: settles what is overdue, sends a fallback that is due, and delivers one event. Returns that
@@ -60,11 +67,23 @@ export function createOutbox(parts: DeliveryParts) {
     const known = await withoutOverdue(auth, now);
     const due = known && fallbackTime(known);
     const settled = due !== undefined && due <= now ? await parts.fallBack(known as Authentication) : known;
-    const event = settled && dueEvent(settled, now);
-    const delivery = settled && event && (await deliver(parts, settled, event));
+    const event = settled && !interrupted ? dueEvent(settled, now) : undefined;
+    const delivery = settled && event && (await deliver(parts, settled, event, unlessInterrupted));
     if (delivery === undefined) return undefined;
     for (const report of reports) report[delivery.outcome]++;
     return delivery;
+  };
+
+  /** The answer to a post; `undefined` if `stop` does not wait for it: it is repeated when the lease ends. */
+  const unlessInterrupted = async <T>(post: Promise<T>): Promise<T | undefined> => {
+    let interrupt = () => {};
+    const interruption = new Promise<undefined>((resolve) => (interrupt = () => resolve(undefined)));
+    interruptions.add(interrupt);
+    try {
+      return await Promise.race([post, interruption]);
+    } finally {
+      interruptions.delete(interrupt);
+    }
   };
 
   /** Settles the record's overdue send, if any, and erases a code that was kept too long. */
@@ -223,12 +242,17 @@ export function createOutbox(parts: DeliveryParts) {
         logger.warn({ err }, "this runtime allows no timer here: callbacks are delivered after the responses, and by flush()");
       }
     },
-    /** Stops polling, waits for deliveries in progress and closes the connections. */
+    /** Stops polling, waits for deliveries in progress for up to `stopTime`, and closes the connections. */
     async stop(): Promise<void> {
       stopped = true;
       stopPolling?.();
       advance();
+      const cancel = afterTurn(clock, stopTime, () => {
+        interrupted = true;
+        for (const interrupt of interruptions) interrupt();
+      });
       await idle();
+      cancel();
       await parts.callbackSender.close?.();
     },
     /** Records that this process has queued or is working on. */

@@ -574,6 +574,25 @@ describe("work after responses", () => {
     expect(set.log.lines.filter(({ level }) => level === "error")).toEqual([]);
   });
 
+  it("close waits 5 s for a receiver that hangs; the callback is repeated when the lease ends, as the same attempt", async () => {
+    const hosts = inProcess();
+    const one = newCustomer();
+    const options = { store: memoryStore({ name: randomUUID() }), customers: [one], policy };
+    const first = setUp({ ...options, callbacks: hosts.options(true) });
+    await createMany(first, one.customer_uuid, 1, () => "http://dead1.test/");
+    await expect.poll(() => hosts.held.length).toBe(1);
+    const closing = first.verifier.close();
+    first.clock.advance(5_000);
+    await closing;
+    const second = setUp({ ...options, clock: first.clock, callbacks: hosts.options(false) });
+    second.clock.advance(leaseTime);
+    const flush = second.verifier.flush();
+    await expect.poll(() => hosts.posts.length).toBe(2);
+    hosts.release();
+    expect((await flush).delivered).toBe(1);
+    expect(first.log.lines.filter(({ level }) => level === "error")).toEqual([]);
+  });
+
   it("close closes the callback sender", async () => {
     let closed = 0;
     const set = withHook({ callbacks: { sender: { post: async () => ({ status: 204 }), close: () => void closed++ } } });

@@ -44,9 +44,4 @@ export function service(options: Partial<VerifierOptions> = {}): Service {
 /** Valid mobile numbers of France, each in another range of 10,000. */
 export const numberAt = (index: number): string => `+336${String(12_000_000 + (index % 3_000) * 10_000 + Math.floor(index / 3_000)).padStart(8, "0")}`;
 
-/** Runs everything that is ready. */
-export async function turns(count = 15): Promise<void> {
-  for (let i = 0; i < count; i++) await new Promise((done) => setImmediate(done));
-}
-
 export const tenant = () => ({ customer_uuid: randomUUID() as string, keys: [generateApiKey().key] });

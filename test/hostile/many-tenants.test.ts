@@ -1,40 +1,13 @@
 import { performance } from "node:perf_hooks";
 import type { SmsSender, VerifierOptions } from "phoneproof";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { numberAt, service, tenant, turns } from "./many-tenants-kit.js";
+import { numberAt, service, tenant } from "./many-tenants-kit.js";
 
 function opened(options: Partial<VerifierOptions> = {}) {
   const made = service(options);
   onTestFinished(() => made.verifier.close());
   return made;
 }
-
-describe("callbacks of many customers", () => {
-  it("close() does not wait until the receiver of a customer stops hanging: another process delivers that callback (docs/operations.md#deploy)", async () => {
-    let hung = 0;
-    const post = () => {
-      hung++;
-      return new Promise<never>(() => {});
-    };
-    const { verifier, clock } = service({ callbacks: { worker: true, sender: { post } } });
-    await verifier.createAuthentication({ phone_number: numberAt(1), callback_url: "https://example.com/a" });
-    await turns();
-    expect(hung).toBe(1);
-    let closed = false;
-    const closing = verifier.close().then(() => {
-      closed = true;
-    });
-    // What `docker stop` gives a process.
-    for (let passed = 0; passed < 10_000; passed += 500) {
-      clock.advance(500);
-      await turns();
-    }
-    const inTime = closed;
-    clock.advance(60_000);
-    await closing;
-    expect(inTime).toBe(true);
-  });
-});
 
 describe("languages", () => {
   /** The text that a start with this locale sends to a French number. */
