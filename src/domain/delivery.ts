@@ -102,7 +102,7 @@ function settled(event: OutboxEvent, answer: DeliveryResult, now: number, jitter
 
 /**
  * A wait uses up the rungs that fit into it: one, or more if the receiver asked for a longer wait. So events are given
- * up after three days, and not much later.
+ * up after three to four days, and with such waits before five and a half.
  */
 function rungsWithin(wait: number, first: number): number {
   let end = first;
