@@ -38,7 +38,8 @@ const looks = { perWrite: 4, whenFull: 1_000, perSecond: 10_000 };
 
 interface Kept extends Row {
   readonly customer: string;
-  readonly id: string;
+  /** Contains the id, which is not kept a second time. */
+  readonly key: string;
   readonly token: string;
   /** The earlier tokens. Most records have none. */
   readonly older: readonly string[];
@@ -62,7 +63,7 @@ interface Part extends Row {
 
 /** Each method does all its work in one tick before it returns its promise, so it is atomic. */
 class MemoryStore implements Store {
-  /** By id: the same id under two customers is two rows. */
+  /** By customer and id. */
   readonly #records = new Rows<Kept>((kept) => this.#wake(kept, undefined));
   /** Records that wake, earliest first. */
   readonly #waking: Kept[] = [];
@@ -149,7 +150,7 @@ class MemoryStore implements Store {
   }
 
   async delete({ records = [], windows = [], sums = [], values = [] }: Deletion): Promise<void> {
-    for (const { customer, id } of records) this.#records.remove(id, (kept) => kept.customer === customer);
+    for (const record of records) this.#records.remove(keyOf(record));
     for (const window of windows) this.#windows.remove(window);
     for (const parts of sums) this.#sums.remove(parts.sum, ({ part }) => isCounted(part, { ...parts, ahead: true }));
     for (const key of values) this.#values.remove(key);
@@ -167,8 +168,8 @@ class MemoryStore implements Store {
     this.#stop();
   }
 
-  #kept({ customer, id }: Pick<StoredRecord, "customer" | "id">): Kept | undefined {
-    return this.#records.get(id).find((kept) => kept.customer === customer);
+  #kept(record: Pick<StoredRecord, "customer" | "id">): Kept | undefined {
+    return this.#records.get(keyOf(record))[0];
   }
 
   /** Whether a claim adds a row. */
@@ -204,11 +205,11 @@ class MemoryStore implements Store {
 
   #write(record: NonNullable<Change["record"]>, before: Kept | undefined, piece: Piece): void {
     const { customer, keepUntil, wakeAt } = record;
-    const [id, data] = [before?.id ?? piece(record.id), piece(record.data)];
+    const [key, data] = [before?.key ?? piece(keyOf(record)), piece(record.data)];
     const [token = "", ...tokens] = record.tokens.map(piece);
     const older = tokens.length === 0 ? none : tokens;
-    const kept: Kept = { customer, id, token, older, data, keepUntil, end: this.#endOf(record), wakeAt: undefined };
-    this.#records.set(id, [...this.#records.get(id).filter((row) => row !== before), kept]);
+    const kept: Kept = { customer, key, token, older, data, keepUntil, end: this.#endOf(record), wakeAt: undefined };
+    this.#records.set(key, [kept]);
     this.#wake(kept, wakeAt === "unchanged" ? before?.wakeAt : wakeAt);
     if (before !== undefined) this.#wake(before, undefined);
   }
@@ -265,8 +266,12 @@ class MemoryStore implements Store {
 
 const none: readonly string[] = [];
 
-function readable({ customer, id, token, older, data, keepUntil }: Kept): StoredRecord {
-  return { customer, id, tokens: [token, ...older], data, keepUntil };
+function keyOf({ customer, id }: Pick<StoredRecord, "customer" | "id">): string {
+  return `${customer}/${id}`;
+}
+
+function readable({ customer, key, token, older, data, keepUntil }: Kept): StoredRecord {
+  return { customer, id: key.slice(customer.length + 1), tokens: [token, ...older], data, keepUntil };
 }
 
 function isCounted(at: number, { part, parts, ahead }: SumParts): boolean {
