@@ -201,15 +201,33 @@ function writtenTo(template: MessageTemplate, code: string, recipient: Recipient
   }
 }
 
-/** Matches a code or number, also with up to three characters between the digits that are neither letters nor digits. */
-function spelled(digits: string): RegExp {
-  return new RegExp([...digits].join("[^\\p{L}\\p{N}]{0,3}"), "gu");
+/** All but letters and digits. */
+const between = /[^\p{L}\p{N}]/gu;
+
+/**
+ * Hides a code or number, also with up to three characters between its digits that are neither letters nor digits. It
+ * makes no pattern of the digits: compiling one for each message would take longer than all the rest of the message.
+ */
+function hide(text: string, digits: string, shown: string): string {
+  const marked = text.replace(between, (one) => "-".repeat(one.length));
+  const [plain, wanted] = [marked.replaceAll("-", ""), digits.replaceAll("-", "")];
+  const places = [...marked.matchAll(/[^-]/g)].map(({ index }) => index);
+  let hidden = "";
+  let end = 0;
+  for (let at = plain.indexOf(wanted); wanted !== "" && at >= 0; at = plain.indexOf(wanted, at + 1)) {
+    const found = places.slice(at, at + wanted.length);
+    const [first = 0] = found;
+    if (first < end || found.some((place, index) => place - (found[index - 1] ?? place) > 4)) continue;
+    hidden += text.slice(end, first) + shown;
+    end = (found.at(-1) ?? first) + 1;
+  }
+  return hidden + text.slice(end);
 }
 
 /** Hides the code in a carrier's response. In a message without a code of its own, any number may be one. */
 export function withoutCode(response: string, { code, text }: { readonly code: string; readonly text: string }): string {
   const codes = code === "" ? (text.match(/\d{4,}/g) ?? []) : [code];
-  return codes.reduce((hidden, one) => hidden.replace(spelled(one), "******"), response);
+  return codes.reduce((hidden, one) => hide(hidden, one, "******"), response);
 }
 
 /** Someone else's text as one plain line: digits of every script as ASCII, and spaces for what controls a terminal. */
@@ -220,5 +238,5 @@ export function plainLine(text: string): string {
 /** Hides the code and the number in a carrier's response. The last six digits are the same in all forms of a number. */
 export function withoutCodeAndNumber(response: string, message: { readonly code: string; readonly text: string; readonly to: string }): string {
   const last = message.to.slice(1).slice(-6);
-  return withoutCode(plainLine(response), message).replace(spelled(last), `****${last.slice(-2)}`);
+  return hide(withoutCode(plainLine(response), message), last, `****${last.slice(-2)}`);
 }

@@ -52,6 +52,7 @@ describe("messages (docs/contract.md#messages)", () => {
     ["code 389002 is spam", "code ****** is spam"],
     ["the digits 3, 8, 9, 0, 0, 2", "the digits ******"],
     ["389-002 and 389 002", "****** and ******"],
+    ["38 … 9002, 😀 389😀002 and 38  --  9002", "******, 😀 ****** and 38  --  9002"],
     ["HTTP 400, code 21211 at 2026-11-28 18:27:22, id 38900", "HTTP 400, code 21211 at 2026-11-28 18:27:22, id 38900"],
   ])("a carrier's text is shown without the code and the number: %s (docs/contract.md#logs)", (said, shown) => {
     expect(withoutCodeAndNumber(said, { code: "389002", text: "Code 389002", to: "+33612345678" })).toBe(shown);
