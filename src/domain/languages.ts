@@ -1,16 +1,22 @@
-/** A language tag; its language with the script of its country, such as `zh-Hant` for `zh-HK`; and its language alone. */
+/**
+ * The texts that suit a language tag, best first: its own, that of its country if it is in the same script (`zh-CN` for
+ * `zh-Hans-CN`), that of its script (`zh-Hant` for `zh-HK`), and that of its language, in today's code (`he` for `iw`).
+ */
 export function wantedTags(tag: string | undefined): string[] {
   if (tag === undefined) return [];
-  const [language = "", ...rest] = tag.split(/[-_]/);
-  return rest.length === 0 ? [language] : [tag, ...scriptOf(tag).map((script) => `${language}-${script}`), language];
+  const [subtag = "", ...rest] = tag.split(/[-_]/);
+  const { language = subtag, script, region } = completed(tag) ?? {};
+  if (rest.length === 0 || script === undefined) return [tag, language];
+  const regional = `${language}-${region}`;
+  return [tag, ...(completed(regional)?.script === script ? [regional] : []), `${language}-${script}`, language];
 }
 
-/** None if the platform does not know the tag. */
-function scriptOf(tag: string): string[] {
+/** The tag with its likely script and country; `undefined` if the platform does not know it. */
+function completed(tag: string): Intl.Locale | undefined {
   try {
-    return [new Intl.Locale(tag.replaceAll("_", "-")).maximize().script ?? []].flat();
+    return new Intl.Locale(tag.replaceAll("_", "-")).maximize();
   } catch {
-    return [];
+    return undefined;
   }
 }
 

@@ -100,6 +100,28 @@ describe("messages (docs/contract.md#messages)", () => {
       expect(await sent({ text: { default: "{code}", zh: "zh {code}", "zh-Hant": "hant {code}" }, locale: () => language }, "+33612345678")).toBe("hant #");
     });
 
+    it.each([
+      ["in", "id"],
+      ["in-ID", "id"],
+      ["iw_IL", "he"],
+      ["zh-Hans-CN", "zh-CN"],
+      ["zh-Hans", "zh-CN"],
+      ["zh-Hant", "zh-TW"],
+      ["zh-Hant-TW", "zh-TW"],
+    ])("the tag %s, as phones write it, chooses the text %s (docs/contract.md#locale)", (locale, language) => {
+      const text = { default: "{code}", "zh-CN": "simplified", "zh-TW": "traditional", zh: "any", [language]: "right" };
+      expect(messageText({ ...template, text }, "123456", { locale })).toBe("right");
+    });
+
+    it.each([
+      ["zh-Hans-HK", "any"],
+      ["sr-Latn-RS", "123456"],
+      ["pt", "Portugal"],
+    ])("the tag %s does not choose a text of its country in another script, or of a country that it does not name", (locale, chosen) => {
+      const text = { default: "{code}", "zh-HK": "Hong Kong", zh: "any", "sr-RS": "Cyrillic", "pt-BR": "Brazil", "pt-PT": "Portugal" };
+      expect(messageText({ ...template, text }, "123456", { locale, country: locale === "pt" ? "PT" : "FR" })).toBe(chosen);
+    });
+
     it.each(["FR", "Fr-fr", "fr-FR", "fr"])("the case of a language tag does not matter: %s", async (language) => {
       for (const locale of [undefined, () => "FR-fr", () => "fr_FR"])
         expect(await sent({ text: { default: "{code}", [language]: "Voici {code}" }, locale }, "+33612345678")).toBe("Voici #");

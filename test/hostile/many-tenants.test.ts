@@ -16,22 +16,6 @@ describe("languages", () => {
     return sent[0]?.text.replace(/\d/g, "");
   }
 
-  it.each([
-    ["in", "id"],
-    ["in-ID", "id"],
-    ["iw", "he"],
-    ["iw-IL", "he"],
-  ])("the tag %s, which Java and Android give for %s, chooses its text (docs/contract.md#locale)", async (locale, language) => {
-    expect(await textFor({ default: "Code {code}", [language]: "right {code}" }, locale)).toBe("right ");
-  });
-
-  it.each([
-    ["zh-Hans-CN", "zh-CN"],
-    ["zh-Hant-TW", "zh-TW"],
-  ])("the tag %s, as iOS writes it, chooses the text %s (docs/contract.md#locale)", async (locale, language) => {
-    expect(await textFor({ default: "Code {code}", [language]: "right {code}" }, locale)).toBe("right ");
-  });
-
   it.each(["cy", "eu", "fr-CA"])(
     "a text in %s, which no number's country chooses, can be chosen by the locale of a start (docs/contract.md#locale)",
     async (language) => {
