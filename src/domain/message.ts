@@ -86,23 +86,31 @@ function chosenTag(locale: NonNullable<MessageTemplate["locale"]>, recipient: Re
 }
 
 /**
- * Returns the errors in the languages of a text, each with its path: a language that occurs twice, or that is never
- * chosen.
+ * Returns the errors in the languages of a text, each with its path: a language that occurs twice, or a key that is no
+ * language's tag, which neither a request nor a country would choose.
  */
 export function languageErrors({ text, locale }: Pick<MessageTemplate, "text" | "locale">): string[] {
   if (typeof text !== "object") return [];
   const keys = Object.keys(text).filter((key) => key !== "default");
-  // A function's results are up to the caller.
-  const spoken = locale === undefined ? new Set(countryCodes.flatMap(spokenTags).map(sameTag)) : undefined;
+  const spoken = new Set(countryCodes.flatMap(spokenTags).map(sameTag));
   return keys.flatMap((key, at) => {
     const first = keys.findIndex((other) => sameTag(other) === sameTag(key));
     if (first < at) return [`text.${key} is for the same language as message.text.${keys[first]}: leave one out`];
-    const isTag = canonicalTag(key) !== undefined;
-    if (spoken === undefined || (isTag && spoken.has(sameTag(key)))) return [];
-    const what = isTag ? "is never chosen (without message.locale it is the language most spoken in the number's country)" : "is not a BCP 47 tag";
+    // A function's results are up to the caller.
+    if (locale !== undefined || isLanguage(key, spoken)) return [];
     const fix = languageMeant(key, spoken);
-    return [`text.${key} ${what}: ${fix === undefined ? "leave it out, or choose it by message.locale" : `for ${nameOf(fix)} say ${fix}`}`];
+    return [
+      `text.${key} is not the BCP 47 tag of a language: ${fix === undefined ? "leave it out, or choose it by message.locale" : `for ${nameOf(fix)} say ${fix}`}`,
+    ];
   });
+}
+
+/** Whether a key is a language's tag, in today's code. `BR` is rather Brazil than Breton, `br` is not. */
+function isLanguage(key: string, spoken: ReadonlySet<string>): boolean {
+  const [language = ""] = (canonicalTag(key) ?? "").split("-");
+  if (language !== "" && spoken.has(sameTag(key))) return true;
+  const isCountry = /^[A-Z]{2}$/.test(key) && countryMeant(key) !== undefined;
+  return !isCountry && language === key.split("-")[0]?.toLowerCase() && nameOf(language) !== language;
 }
 
 /**
