@@ -1,15 +1,14 @@
 import * as z from "zod";
-import { toAsciiDigits } from "./digits.js";
+import { gaps, toAsciiDigits } from "./digits.js";
 import { described, Uuid } from "./fields.js";
 
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 
-/** Spaces and hyphens of any script, which people enter between the digits of a code. */
-const separators = /[\s\p{Pd}]/gu;
+const separators = new RegExp(`[${gaps}]`, "gu");
 
 /**
- * "surrounding and inner spaces and hyphens are dropped, Unicode decimal digits are read as ASCII. Any other string up to 64 characters is a wrong code … empty or longer is `bad_request`" (docs/contract.md#check-code).
+ * "surrounding and inner spaces, hyphens and invisible characters are dropped, Unicode decimal digits are read as ASCII. Any other string up to 64 characters is a wrong code … empty or longer is `bad_request`" (docs/contract.md#check-code).
  */
 export const CheckCode = z
   .string("must be a string: the code the user entered, in quotes")

@@ -1,3 +1,6 @@
+/** Spaces, dashes and invisible characters of any script, which people type or paste between digits; of a class. */
+export const gaps = String.raw`\s\p{Pd}\u2212\p{Cf}\ufe00-\ufe0f`;
+
 /**
  * Converts the decimal digits of every script to ASCII. Unicode keeps a script's decimal digits in runs of ten, zero
  * first; adjacent runs form one run whose length is a multiple of ten.

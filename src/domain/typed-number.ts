@@ -5,7 +5,7 @@ import {
   parsePhoneNumberFromString,
   validatePhoneNumberLength,
 } from "libphonenumber-js/max";
-import { toAsciiDigits } from "../contract/digits.js";
+import { gaps, toAsciiDigits } from "../contract/digits.js";
 import type { CountryCode } from "./countries.js";
 import { canonicalNumber, e164, isPossible } from "./phone-number.js";
 
@@ -45,10 +45,8 @@ export type ParsedPhoneNumber =
 /** Maximum length of the input, in characters. No number is longer. */
 const longestInput = 250;
 
-/**
- * Separators between digits: spaces, dashes, dots, slashes, brackets and tildes of every script, and invisible marks.
- */
-const separators = /[\s\p{Pd}\p{Cf}\p{Zs}\u2212\u30fc.\uff0e\u00b7\u2024\u30fb\uff65/\uff0f()\uff08\uff09[\]\uff3b\uff3d~\u223c\uff5e]/gu;
+/** Separators between digits: spaces, dashes, dots, slashes, brackets and tildes of every script, and invisible marks. */
+const separators = new RegExp(String.raw`[${gaps}\u30fc.\uff0e\u00b7\u2024\u30fb\uff65/\uff0f()\uff08\uff09\[\]\uff3b\uff3d~\u223c\uff5e]`, "gu");
 
 /** A trunk zero in brackets, as in `+33 (0)6 12 34 56 78`, dialled within the country only. */
 const bracketedZero = /[([\uff08\uff3b]\s*0\s*[)\]\uff09\uff3d]/u;

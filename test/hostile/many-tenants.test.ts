@@ -24,22 +24,6 @@ describe("languages", () => {
   );
 });
 
-describe("codes", () => {
-  it.each<[string, (code: string) => string]>([
-    ["between the marks of right-to-left text", (code) => `\u200f\u200e${code}\u200e`],
-    ["between bidirectional isolates", (code) => `\u2068${code}\u2069`],
-    ["behind a zero-width space", (code) => `\u200b${code}`],
-    ["behind a word joiner", (code) => `\u2060${code}`],
-    ["with a soft hyphen in it", (code) => `${code.slice(0, 3)}\u00ad${code.slice(3)}`],
-    ["with a minus sign in it", (code) => `${code.slice(0, 3)}\u2212${code.slice(3)}`],
-  ])("a code pasted %s, which looks like the right one, is right, as such numbers are (docs/contract.md#check-code)", async (_, pasted) => {
-    const { verifier, sent } = opened();
-    const { authentication_uuid } = await verifier.createAuthentication({ phone_number: numberAt(1) });
-    const { status } = await verifier.check({ authentication_uuid, check_code: pasted(sent[0]?.code ?? "") });
-    expect(status).toBe("valid");
-  });
-});
-
 describe("guards: these pass", () => {
   it("a customer of the host's own source with `suspended: 1`, as SQL databases store it, is never admitted (docs/contract.md#customer-source-fails)", async () => {
     const { customer_uuid } = tenant();

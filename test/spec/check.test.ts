@@ -166,6 +166,12 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     ["spaces around and inside", (code: string) => ` ${code.slice(0, 3)} ${code.slice(3)}\n`],
     ["hyphens", (code: string) => `${code.slice(0, 3)}-${code.slice(3)}`],
     ["a non-breaking hyphen and space", (code: string) => `${code.slice(0, 2)}\u2011${code.slice(2, 4)}\u00a0${code.slice(4)}`],
+    ["a minus sign", (code: string) => `${code.slice(0, 3)}\u2212${code.slice(3)}`],
+    ["the marks of right-to-left text", (code: string) => `\u200f\u202a${code}\u202c\u200e`],
+    ["bidirectional isolates", (code: string) => `\u2068${code}\u2069`],
+    ["zero-width spaces and joiners", (code: string) => [...code].join("\u200b\u200d\u2060\ufeff")],
+    ["a soft hyphen", (code: string) => `${code.slice(0, 3)}\u00ad${code.slice(3)}`],
+    ["variation selectors", (code: string) => [...code].join("\ufe0f")],
     ["Arabic-Indic digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0x660 + Number(digit)))],
     ["Devanagari digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0x966 + Number(digit)))],
     ["full-width digits", (code: string) => code.replace(/\d/g, (digit) => String.fromCodePoint(0xff10 + Number(digit)))],
@@ -188,8 +194,8 @@ describe("Check result statuses: the first row that holds (docs/contract.md#chec
     },
   );
 
-  it.each(["", " ", "---", " - ", "1".repeat(65)])(
-    "an empty code (without spaces and hyphens) or a longer one is `bad_request`, uncounted: %j",
+  it.each(["", " ", "---", " - ", "\u200b", "1".repeat(65)])(
+    "an empty code (without spaces, hyphens and invisible characters) or a longer one is `bad_request`, uncounted: %j",
     async (typed) => {
       const { create, check, store, customer } = setUp();
       const { authentication_uuid } = await create();
