@@ -139,13 +139,13 @@ function nameOf(language: string): string {
 
 /**
  * Returns what is wrong with a final text, or `undefined`. It must contain the code and not exceed the maximum number
- * of segments.
+ * of segments. `content`: what it contains, for the error.
  */
-export function textError(text: unknown, code: string, maxSegments: number): string | undefined {
+export function textError(text: unknown, code: string, maxSegments: number, content = ""): string | undefined {
   if (typeof text !== "string") return "is not a string";
   if (!text.includes(code)) return "must contain {code}";
   const segments = segmentsOf(text).length;
-  return segments > maxSegments ? `costs ${segments} SMS segments with its last line; shorten it, or leave out characters outside GSM-7` : undefined;
+  return segments > maxSegments ? `costs ${segments} SMS segments${content}; shorten it, or leave out characters outside GSM-7` : undefined;
 }
 
 /** Placeholders of this library and of other templates: `{code}`, `{{code}}`, `${code}`, `{otp}`, `{#var#}`. */
@@ -194,7 +194,8 @@ export function templateError(template: MessageTemplate, codeLength: number): st
   ];
   for (const { path, written, to } of variants) {
     for (const recipient of longest) {
-      const problem = textError(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments);
+      const content = ` with a code of ${codeLength} digits${recipient === longest[0] ? "" : " and its last line"}`;
+      const problem = textError(writtenTo(written, code, { ...recipient, ...to }), code, template.maxSegments, content);
       if (problem !== undefined) return `${path} ${problem}`;
     }
   }

@@ -13,11 +13,14 @@ export function ruleErrors(options: ValidOptions): string[] {
   const own = Array.isArray(customers) ? customers.map((one, at) => [`customers.${at}.policy`, one.policy && withOverride(policy, one.policy)] as const) : [];
   const needsPrice = lookup !== undefined && parsePrice(lookup.price) === undefined;
   return [
-    ...[["policy", policy] as const, ...own].flatMap(([path, one]) => [
-      ...(one ? policyErrors(path, one, message, sender) : []),
-      ...(conversion === "unknown" && one && one.limits.spend.length === 0 ? [`${path}.limits.spend ${needsCeiling}`] : []),
-      ...(needsPrice && one && one.limits.spend.length > 0 ? [`${path}.limits.spend ${needsLookupPrice}`] : []),
-    ]),
+    // Once each: policies with codes of the same length have the same errors of texts.
+    ...new Set(
+      [["policy", policy] as const, ...own].flatMap(([path, one]) => [
+        ...(one ? policyErrors(path, one, message, sender) : []),
+        ...(conversion === "unknown" && one && one.limits.spend.length === 0 ? [`${path}.limits.spend ${needsCeiling}`] : []),
+        ...(needsPrice && one && one.limits.spend.length > 0 ? [`${path}.limits.spend ${needsLookupPrice}`] : []),
+      ]),
+    ),
     ...languageErrors(message).map((problem) => `message.${problem}`),
     ...beforeSendErrors(lookupBeforeSend, lookup !== undefined, sender),
     ...reachErrors(countries, sender),

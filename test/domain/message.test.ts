@@ -64,7 +64,10 @@ describe("messages (docs/contract.md#messages)", () => {
       "message.text costs 2 SMS segments",
     );
     expect(() => setUp({ message: { text: `{code} ${"a".repeat(130)}`, domain: "a-long-name-of-a-domain.example.com" } })).toThrow(
-      "message.text costs 2 SMS segments",
+      "message.text costs 2 SMS segments with a code of 6 digits and its last line; shorten it",
+    );
+    expect(() => setUp({ message: { registered: { IN: { text: `{code} ${"a".repeat(160)}` } } } })).toThrow(
+      "message.registered.IN.text costs 2 SMS segments with a code of 6 digits; shorten it",
     );
     expect(() => setUp({ message: { text: "Hello" } })).toThrow("message.text must contain {code}");
     expect(() => setUp({ message: { text: "Ваш код: {code}" } })).not.toThrow();

@@ -191,6 +191,16 @@ describe("options that look right but are not", () => {
     expect(optionsError(options)).toContain(words);
   });
 
+  it("a text that is too long is reported once for each length of code, also if customers have their own", () => {
+    const customers = [key, otherKey].map((one, at) => ({ customer_uuid: `${at}1111111-2222-3333-4444-555555555555`, keys: [one], policy: { codeLength: 8 } }));
+    const errorWith = (letters: number) => optionsError({ message: { text: `{code}${"a".repeat(letters)}` }, customers });
+    const costs = (digits: number) => `message.text costs 2 SMS segments with a code of ${digits} digits`;
+    expect(errorWith(140)).toContain(costs(8));
+    expect(errorWith(140).split("message.text")).toHaveLength(2);
+    expect(errorWith(155)).toContain(costs(6));
+    expect(errorWith(155).split("message.text")).toHaveLength(3);
+  });
+
   it("similar options that are valid are accepted", () => {
     expect(optionsError({ countries: countryCodes })).toBe("no error");
     expect(optionsError({ policy: { lifetime: 86_400 } })).toBe("no error");
