@@ -138,14 +138,24 @@ function nameOf(language: string): string {
 }
 
 /**
- * Returns what is wrong with a final text, or `undefined`. It must contain the code and not exceed the maximum number
+ * Returns what is wrong with a final text, or `undefined`. It must show the code and not exceed the maximum number
  * of segments. `content`: what it contains, for the error.
  */
 export function textError(text: unknown, code: string, maxSegments: number, content = ""): string | undefined {
   if (typeof text !== "string") return "is not a string";
   if (!text.includes(code)) return "must contain {code}";
+  if (!showsAlone(text, code)) return "must not have digits next to {code}, which would show another code";
   const segments = segmentsOf(text).length;
   return segments > maxSegments ? `costs ${segments} SMS segments${content}; shorten it, or leave out characters outside GSM-7` : undefined;
+}
+
+const digit = /\p{Nd}/u;
+
+/** Whether a text has the code somewhere without digits next to it. A notice has none. */
+function showsAlone(text: string, code: string): boolean {
+  for (let at = text.indexOf(code); at >= 0 && code !== ""; at = text.indexOf(code, at + 1))
+    if (!digit.test(text.charAt(at - 1)) && !digit.test(text.charAt(at + code.length))) return true;
+  return code === "";
 }
 
 /** Placeholders of this library and of other templates: `{code}`, `{{code}}`, `${code}`, `{otp}`, `{#var#}`. */

@@ -90,6 +90,10 @@ describe("options that look right but are not", () => {
     [{ message: { text: `Code ${dollar}` } }, `message.text has ${dollar}, and phones would show the $: say {code}`],
     [{ message: { text: "Code %{code}" } }, "message.text has %{code}, and phones would show the %: say {code}"],
     [{ message: { text: "Code #{code}" } }, "message.text has #{code}, and phones would show the #: say {code}"],
+    ...["1{code}", "{code}0", "{code}{code}"].map((text): [object, string] => [
+      { message: { text } },
+      "message.text must not have digits next to {code}, which would show another code",
+    ]),
     [{ message: { text: "Code {code}}" } }, "message.text has {code}}, and phones would show the }: say {code}"],
     [{ message: { text: "{code} or { Code }" } }, "message.text has { Code }, which phones would show unchanged: say {code}"],
     [{ message: { text: "Code {otp}" } }, "message.text has {otp}, which phones would show unchanged: {code} is the only placeholder"],
@@ -231,7 +235,7 @@ describe("options that look right but are not", () => {
     expect(optionsError({ message: { text: asked } })).toBe("no error");
     expect(optionsError({ message: { text: { ...everyone, nb: undefined, NO: "{code}" } } })).toBe("no error");
     expect(optionsError({ message: { text: { ...everyone, "es-ES": "{code}", eu: "{code}", klingon: "{code}" }, locale: () => "eu" } })).toBe("no error");
-    for (const text of ["{code}{code}", "$ {code} (EUR)", "{code}\n\n@example.com #{code}", "{code} :-} {-:"])
+    for (const text of ["{code} {code}", "1{code}: {code}", "$ {code} (EUR)", "{code}\n\n@example.com #{code}", "{code} :-} {-:"])
       expect(optionsError({ message: { text } })).toBe("no error");
     for (const docUrl of ["https://docs.example.com/errors", "http://localhost:3000", "HTTPS://Docs.Example/?page=errors"])
       expect(optionsError({ docUrl })).toBe("no error");

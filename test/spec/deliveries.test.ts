@@ -144,6 +144,7 @@ describe("deliver", () => {
     ["a code of three characters", { code: "123" }],
     ["a code with a space", { code: "12 34" }],
     ["a text without the code", { code: "482913", text: "Your code is 482914" }],
+    ["a text that shows another code", { code: "482913", text: "Your code is 4829133" }],
     ["a notice of two segments", { code: undefined, text: "x".repeat(200) }],
     ["an unknown conversion", { conversion: "never" as never }],
     ["a purpose with a space", { purpose: "sign in" }],
