@@ -143,6 +143,7 @@ function nameOf(language: string): string {
  */
 export function textError(text: unknown, code: string, maxSegments: number, content = ""): string | undefined {
   if (typeof text !== "string") return "is not a string";
+  if (text.includes("\0")) return "must not contain the character U+0000";
   if (!text.includes(code)) return "must contain {code}";
   if (!showsAlone(text, code)) return "must not have digits next to {code}, which would show another code";
   const segments = segmentsOf(text).length;

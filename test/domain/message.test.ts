@@ -158,6 +158,7 @@ describe("messages (docs/contract.md#messages)", () => {
       ],
       ["leaves the code out", ({ code, country }: { code: string; country?: string }) => (country === undefined ? code : "hello")],
       ["shows another code", ({ code, country }: { code: string; country?: string }) => (country === undefined ? code : `1${code}2`)],
+      ["contains U+0000", ({ code, country }: { code: string; country?: string }) => (country === undefined ? code : `${code}\0`)],
       ["costs a second segment", ({ code, country }: { code: string; country?: string }) => (country === undefined ? code : `${code}${"x".repeat(160)}`)],
     ])("a text function that %s is logged, and the default text is sent", async (_what, text) => {
       const set = setUp({ message: { text } as never });

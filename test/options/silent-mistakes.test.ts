@@ -94,6 +94,7 @@ describe("options that look right but are not", () => {
       { message: { text } },
       "message.text must not have digits next to {code}, which would show another code",
     ]),
+    [{ message: { text: "Code {code}\0" } }, "message.text must not contain the character U+0000"],
     [{ message: { text: "Code {code}}" } }, "message.text has {code}}, and phones would show the }: say {code}"],
     [{ message: { text: "{code} or { Code }" } }, "message.text has { Code }, which phones would show unchanged: say {code}"],
     [{ message: { text: "Code {otp}" } }, "message.text has {otp}, which phones would show unchanged: {code} is the only placeholder"],

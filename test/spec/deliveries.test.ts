@@ -145,6 +145,8 @@ describe("deliver", () => {
     ["a code with a space", { code: "12 34" }],
     ["a text without the code", { code: "482913", text: "Your code is 482914" }],
     ["a text that shows another code", { code: "482913", text: "Your code is 4829133" }],
+    ["a text with U+0000", { code: "482913", text: "Your code is 482913\0" }],
+    ["a notice with U+0000", { code: undefined, text: "Hello\0" }],
     ["a notice of two segments", { code: undefined, text: "x".repeat(200) }],
     ["an unknown conversion", { conversion: "never" as never }],
     ["a purpose with a space", { purpose: "sign in" }],
