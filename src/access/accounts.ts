@@ -128,8 +128,7 @@ export function configuredCustomers(configs: readonly CustomerConfig[]): Custome
       throw new VerifierError("invalid_options", `phoneproof: customers.${index}.customer_uuid is in the list twice; give one entry all keys`);
     configured.add(customer);
     byUuid.set(uuid, customer);
-    for (const key of new Set(config.keys)) {
-      const digest = digestOf(key);
+    for (const digest of new Set(config.keys.map(digestOf))) {
       if (byDigest.has(digest))
         throw new VerifierError(
           "invalid_options",

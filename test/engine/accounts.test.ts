@@ -100,6 +100,11 @@ describe("results of a customer source", () => {
   });
 });
 
+it("a customer's key may be in its list twice, also as its digest", async () => {
+  const source = configuredCustomers([{ customer_uuid: uuid, keys: [key, digest, key] }]);
+  expect(source.findByKeyDigest(digest.slice("sha256:".length))).toMatchObject({ customer_uuid: uuid });
+});
+
 describe("a key without its underscore (docs/contract.md#api-keys)", () => {
   const bare = key.replace("_", "");
   const accounts = (keys: string[]) => {
