@@ -29,6 +29,8 @@ type Found = Customer | null | undefined;
  *
  * If a source throws, takes longer than `storeTimeout`, or returns an invalid customer (an invalid policy, or a
  * different UUID), the error is logged and the request gets a 503.
+ *
+ * A policy is read once for each object: to change it, return another one.
  */
 export interface Customers {
   /**
