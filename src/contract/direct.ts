@@ -69,7 +69,7 @@ export type VerificationTarget = ForCustomer &
 
 /** Argument of `verifications.check`. */
 export type VerificationCheckRequest = VerificationTarget & {
-  /** The code as the user entered it. Spaces, hyphens and invisible characters are dropped, and digits of every script are accepted. */
+  /** The code as the user entered it, in digits of any script. Spaces, hyphens and invisible characters are dropped. */
   readonly check_code: string;
 };
 
@@ -146,7 +146,7 @@ export interface RetryRequest extends ExplainRequest {
 
 /** Argument of `check`. */
 export interface CheckRequest extends ExplainRequest {
-  /** The code as the user entered it. Spaces, hyphens and invisible characters are dropped, and digits of every script are accepted. */
+  /** The code as the user entered it, in digits of any script. Spaces, hyphens and invisible characters are dropped. */
   readonly check_code: string;
 }
 
