@@ -155,9 +155,8 @@ export interface Verifier {
    */
   readonly metricsHandler: HttpHandler;
   /**
-   * Stops delivering callbacks, after up to 5 s for receivers that are responding, and closes the store and the sender if
-   * they need closing. Clients that you passed in stay open. Call it after the last request: it does not reject later
-   * ones.
+   * Stops delivering callbacks, after up to 5 s for those in progress, and closes the store and the sender if they need
+   * closing. Clients that you passed in stay open. Call it after the last request: it does not reject later ones.
    */
   close(): Promise<void>;
   /** Returns the channels that requests may wish for: those of the sender. */
