@@ -2,7 +2,7 @@ import type { KnipConfig } from "knip";
 import frameworks from "./test/frameworks/package.json" with { type: "json" };
 
 /** Types, peers, and packages that tests load by a path or from a page's snippet: knip cannot see these being used. */
-const unseen = /^(@nestjs\/|@prisma\/client$|drizzle-orm$|@types\/|@playwright\/test$|react|jest$|rxjs$)/;
+const unseen = /^(@nestjs\/|@types\/|@playwright\/test$|react|jest$|rxjs$)/;
 
 const config: KnipConfig = {
   workspaces: {
