@@ -24,8 +24,8 @@ const longestReason = 500;
 /** The outcome of a delivery. `failed`: it will be retried; `dead`: it was given up. */
 export interface Delivery {
   readonly outcome: "delivered" | "failed" | "dead";
-  /** Whether the receiver answered, with whatever status. */
-  readonly answered: boolean;
+  /** Whether the receiver responded, with whatever status. */
+  readonly responded: boolean;
   /** The record after the delivery. */
   readonly auth: Authentication;
 }
@@ -52,17 +52,17 @@ export async function deliver(
     return { result: next, next, ...(given !== undefined && { claims: [listing(next, given)] }) };
   });
   if (settled === undefined) return undefined;
-  const answered = "status" in answer;
+  const responded = "status" in answer;
   const left = settled.outbox.find(({ sequence }) => sequence === event.sequence);
   if (left === undefined) {
     monitor.callback(settled, event, "delivered", undefined);
-    return { outcome: "delivered", answered, auth: settled };
+    return { outcome: "delivered", responded, auth: settled };
   }
-  const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: answered ? `answered ${answer.status}` : answer.failed };
+  const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: responded ? `answered ${answer.status}` : answer.failed };
   monitor.callback(settled, event, left.dead === undefined ? "failed" : "dead", left.dead ?? fields.reason);
   if (left.dead === undefined) monitor.throttledLog.warn(fields, "a callback could not be delivered; it will be retried");
   else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
-  return { outcome: left.dead === undefined ? "failed" : "dead", answered, auth: settled };
+  return { outcome: left.dead === undefined ? "failed" : "dead", responded, auth: settled };
 }
 
 async function post({ clock, settings, callbackSender, webhookSecrets }: DeliveryParts, auth: Authentication, event: OutboxEvent): Promise<DeliveryResult> {

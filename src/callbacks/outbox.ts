@@ -74,7 +74,7 @@ export function createOutbox(parts: DeliveryParts) {
     return delivery;
   };
 
-  /** The answer to a post; `undefined` if `stop` does not wait for it: it is repeated when the lease ends. */
+  /** The result of a post; `undefined` if `stop` does not wait for it: it is repeated when the lease ends. */
   const unlessInterrupted = async <T>(post: Promise<T>): Promise<T | undefined> => {
     let interrupt = () => {};
     const interruption = new Promise<undefined>((resolve) => (interrupt = () => resolve(undefined)));
@@ -141,17 +141,17 @@ export function createOutbox(parts: DeliveryParts) {
     work.again = false;
     const { auth } = work;
     let after: Authentication | undefined;
-    let answered: boolean | undefined;
+    let responded: boolean | undefined;
     try {
       const delivery = await step(auth);
       after = delivery?.auth;
       // Without a delivery nothing hung.
-      answered = delivery?.answered ?? true;
+      responded = delivery?.responded ?? true;
     } catch (err) {
       const fields = { err, customer_uuid: auth.customer, authentication_uuid: auth.id };
       monitor.throttledLog.error(fields, "processing a record's callbacks failed; it continues when its lease has ended");
     }
-    schedule.end(work, answered);
+    schedule.end(work, responded);
     work.running = false;
     const latest = after !== undefined && after.events >= work.auth.events ? after : work.auth;
     const now = clock.now();

@@ -24,16 +24,16 @@ export interface Bounds {
  * A customer may run as many jobs as slots are free, so one alone uses half of them. The last free slot goes to a
  * customer with no running job.
  *
- * A receiver is a customer's host. Receivers "whose last callback was not answered, or that had none yet, share half of
- * the slots" (docs/contract.md#callback-fairness), by the same rule; one of them alone uses half of a host's.
+ * A receiver is a customer's host. Receivers "that did not respond to their last callback, or had none yet, share half
+ * of the slots" (docs/contract.md#callback-fairness), by the same rule; one of them alone uses half of a host's.
  */
 export function createSchedule<J extends Job>({ total, perHost, waiting: room }: Bounds) {
   /** The queues of each customer by host. Customers and hosts are ordered by turn. */
   const lines = new Map<string, Map<string, J[]>>();
   const waiting = counts();
   const running = counts();
-  /** Receivers that answered their last job: the `room` newest. */
-  const answering = new Set<string>();
+  /** Receivers that responded to their last job: the `room` newest. */
+  const responding = new Set<string>();
   /** Running jobs of receivers that were not among them at the start. */
   const probing = counts();
   const probes = new Set<J>();
@@ -43,7 +43,7 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
     for (const host of hosts.keys()) {
       const left = perHost - running.to(host);
       const receiver = receiverOf({ customer, host });
-      if (left > 0 && (answering.has(receiver) || (mayProbe && probing.at(receiver) < left))) return host;
+      if (left > 0 && (responding.has(receiver) || (mayProbe && probing.at(receiver) < left))) return host;
     }
     return undefined;
   };
@@ -57,7 +57,7 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
     if (hosts.size > 0) lines.set(customer, hosts);
     waiting.add(job, -1);
     running.add(job, 1);
-    if (!answering.has(receiverOf(job))) {
+    if (!responding.has(receiverOf(job))) {
       probes.add(job);
       probing.add(job, 1);
     }
@@ -84,16 +84,16 @@ export function createSchedule<J extends Job>({ total, perHost, waiting: room }:
       }
       return undefined;
     },
-    /** Ends a running job. `answered`: whether the receiver answered; `undefined` if that is not known. */
-    end(job: J, answered?: boolean): void {
+    /** Ends a running job. `responded`: whether the receiver did; `undefined` if that is not known. */
+    end(job: J, responded?: boolean): void {
       running.add(job, -1);
       if (probes.delete(job)) probing.add(job, -1);
-      if (answered === undefined) return;
+      if (responded === undefined) return;
       const receiver = receiverOf(job);
-      answering.delete(receiver);
-      if (!answered) return;
-      answering.add(receiver);
-      if (answering.size > room) answering.delete(answering.keys().next().value as string);
+      responding.delete(receiver);
+      if (!responded) return;
+      responding.add(receiver);
+      if (responding.size > room) responding.delete(responding.keys().next().value as string);
     },
     /** The number of queued jobs. */
     waiting: () => waiting.all(),

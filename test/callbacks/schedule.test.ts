@@ -50,7 +50,7 @@ describe("a scheduler that is fair by customer, then by host (docs/contract.md#c
     expect(line.startAll().filter(({ host }) => host === "well")).toHaveLength(8);
   });
 
-  it.each([8, 200])("while the receivers of %i customers hang, those that answered their last callback are never delayed", (hanging) => {
+  it.each([8, 200])("while the receivers of %i customers hang, those that responded to their last callback are never delayed", (hanging) => {
     const line = setUp();
     line.put("modest", "well");
     for (const job of line.startAll()) line.end(job, true);
@@ -82,7 +82,7 @@ describe("a scheduler that is fair by customer, then by host (docs/contract.md#c
     expect(line.startAll()).toMatchObject([{ customer: "b" }]);
   });
 
-  it("a receiver that answers uses all slots of its host, until it does not answer", () => {
+  it("a receiver that responds uses all slots of its host, until it does not respond", () => {
     const line = setUp();
     line.put("a", "x", 100);
     const started = line.startAll();
