@@ -147,7 +147,7 @@ describe.skipIf(!server)("MongoDB as self-hosters run it", () => {
 
   it("gives a customer at most two keys, however many processes issue them (docs/contract.md#key-rotation)", async () => {
     const db = database();
-    const processes = Array.from({ length: 4 }, () => processOn(mongoStore({ db }), { customers: "store" }));
+    const processes = Array.from({ length: 4 }, () => processOn(mongoStore({ db }), { customers: "store", storeTimeout: 60 }));
     const customers = processes.map(({ verifier }) => verifier.customers);
     const { customer_uuid } = await processOn(mongoStore({ db }), { customers: "store" }).verifier.customers.create();
     const issued = await Promise.all(customers.flatMap(({ keys }) => [1, 2].map(() => outcome(keys.issue({ customer_uuid })))));
