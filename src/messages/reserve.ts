@@ -12,7 +12,7 @@ import { isTestNumber } from "../options/options.js";
 import { claimsOf, type MessageCommit, type MessageRequest, type Outside, type Reserved } from "./message-commit.js";
 import type { Messages } from "./messages.js";
 import { type PlannedMessage, planMessage, type Wanted } from "./plan.js";
-import { rollBack, takeBack } from "./roll-back.js";
+import { leaveCaps, rollBack, takeBack } from "./roll-back.js";
 import { lookAgain, shadowDecisions, trustCharges } from "./second-look.js";
 
 /** How often a commit is repeated without a rule that does not apply. */
@@ -88,11 +88,15 @@ async function commitMessage<Status extends string>(
   const { clock, records, settings } = messages;
   let tried: MessageCommit | undefined;
   const decideHeld = (held: Held | undefined): Decided<Reserved<Status>> => {
+    const lost = tried;
     tried = undefined;
     const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
     if (isTooLate(moment.now, { given })) throw tooLate();
     const decision = decide(held?.auth, moment.now);
-    if (!("send" in decision)) return { result: decision, next: decision.next };
+    if (!("send" in decision)) {
+      if (lost !== undefined) leaveCaps(messages, lost, held?.auth);
+      return { result: decision, next: decision.next };
+    }
     const before = decision.send;
     const { network, unreachable } = outside;
     const message = planMessage(messages, before, account.policy, moment.now, { network, unreachable, given, channel, fallback });

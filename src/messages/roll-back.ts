@@ -2,6 +2,7 @@ import type { Held } from "../core/records/records.js";
 import { type Decided, transact } from "../core/records/transact.js";
 import { retryInBackground } from "../core/retry-in-background.js";
 import { type Authentication, blankOf, emptyOf, hasNumber, isVoid, withoutTriedSend } from "../domain/authentication.js";
+import { checksUsedUp } from "../domain/check.js";
 import type { Claim } from "../domain/claim.js";
 import { slotOf } from "../domain/ids.js";
 import { listedClaims } from "../domain/quota.js";
@@ -23,6 +24,25 @@ export function rollBack(messages: Messages, commit: MessageCommit, token = mess
 }
 
 /**
+ * Uncounts the send of a commit that lost its race, if the record can no longer take it. In stores that make claims
+ * before they write the record, several racers may have claimed that send, and each leaves it to the others.
+ */
+export function leaveCaps({ clock, inBackground, newDeadline, store }: Messages, commit: MessageCommit, auth: Authentication | undefined): void {
+  const claims = unsentClaims(commit, auth);
+  if (claims.length === 0) return;
+  // If this fails, the send leaves with its window.
+  inBackground(retryInBackground(clock, () => newDeadline().call(() => store.commit({ claims, counts: [] }))).catch(() => undefined));
+}
+
+function unsentClaims(commit: MessageCommit, auth: Authentication | undefined): Claim[] {
+  const { account, message } = commit;
+  const { id, attempts } = message.next;
+  const isOver = auth?.id === id && auth.attempts < attempts && (auth.validated || checksUsedUp(auth, account.policy));
+  if (!isOver) return [];
+  return claimsOf(commit).flatMap((claim) => ("sum" in claim ? [] : { ...claim, out: true as const }));
+}
+
+/**
  * Makes one write after which the commit has no effect. `token`: shared by all attempts, so that only one counts.
  * Rejects with `unavailable`.
  */
@@ -33,7 +53,9 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
   const claims = claimsOf(commit);
   const cells: readonly Claim[] = cellsOf(commit);
   const deadline = messages.newDeadline();
+  let stored: Authentication | undefined;
   const decide = (held: Held | undefined): Decided<"revoked" | "lost"> => {
+    stored = held?.auth;
     // Erased in the meantime.
     if (held === undefined && before !== undefined) return { result: "lost" };
     // Nothing has landed, or what landed was erased: only a late write has to be kept out.
@@ -55,7 +77,7 @@ export async function takeBack(messages: Messages, commit: MessageCommit, token:
   const { result } = await transact(records, deadline, next.customer, slotOf(next.id), decide, before === undefined);
   // The stored record may differ from what an earlier attempt wrote.
   records.forget(next.id);
-  if (result === "lost") await deadline.call(() => store.commit({ revoke: { token: commit.token, claims }, counts: [] }));
+  if (result === "lost") await deadline.call(() => store.commit({ claims: unsentClaims(commit, stored), revoke: { token: commit.token, claims }, counts: [] }));
 }
 
 /**

@@ -1,6 +1,9 @@
+import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import type { SendOutcome, Store, StoredRecord } from "../../src/index.js";
-import { inbox, numberOf, setUp } from "../support/verifier.js";
+import { fixedClock } from "../../src/testing/fixed-clock.js";
+import { TwoStepStore } from "../store/plain-store.js";
+import { inbox, numberOf, setUp, start } from "../support/verifier.js";
 
 const racers = 1000;
 const tally = (statuses: readonly string[]) =>
@@ -182,5 +185,27 @@ describe("every rule holds under a thousand concurrent requests", () => {
     set.store.commit = async () => ({ done: false, current: { ...record, tokens: [`other ${++lost}`] } });
     await expect(set.check(authentication_uuid, set.wrong())).rejects.toMatchObject({ code: "unavailable" });
     expect(lost).toBe(32);
+  });
+});
+
+describe("stores that make claims before they write the record", () => {
+  it("retries that lose to a check are not counted, however many race (docs/contract.md#two-steps)", async () => {
+    const store = new TwoStepStore();
+    const customer_uuid = randomUUID();
+    const customers = [{ customer_uuid, keys: [`pp_${randomUUID()}${randomUUID()}`] }];
+    const background: Promise<unknown>[] = [];
+    const callbacks = { worker: false, waitUntil: (work: Promise<unknown>) => void background.push(work) };
+    const processes = [0, 1, 2, 3].map((skew) => setUp({ store, customers, callbacks, clock: fixedClock(start + skew) }));
+    const [{ verifier, box }] = processes as [ReturnType<typeof setUp>];
+    for (let round = 0; round < 20; round++) {
+      const { authentication_uuid } = await verifier.createAuthentication({ customer_uuid, phone_number: numberOf(round) });
+      const named = { customer_uuid, authentication_uuid };
+      for (const { clock } of processes) clock.advance(31_000);
+      const checking = verifier.check({ ...named, check_code: box.code() });
+      await Promise.all([checking, ...processes.map((one) => one.verifier.retry(named))]);
+    }
+    await Promise.all(background);
+    const sends = [...store.windows].filter(([name]) => name.includes(":n:")).flatMap(([, members]) => [...members.keys()]);
+    expect(sends).toHaveLength(processes.flatMap((one) => one.box.messages).length);
   });
 });
