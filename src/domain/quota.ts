@@ -106,8 +106,8 @@ const keptForDeliveries = hour;
 /** How many members a window keeps beyond its largest limit (domain/claim.ts). */
 const keptBeyond = 8;
 
-/** Three days of tries, and "7 days after the last delivery step" (docs/contract.md#tombstone). */
-const keptForCallbacks = 11 * day;
+/** Up to five and a half days of attempts, and "7 days after the last delivery step" (docs/contract.md#tombstone). */
+const keptForCallbacks = 13 * day;
 
 /**
  * How the authentications of a number are found. `keptFor`: how long records are retained, in milliseconds. `whole`: the

@@ -14,6 +14,8 @@ import {
   wakeAt,
   withEvent,
 } from "../../src/domain/delivery.js";
+import { defaultPolicy } from "../../src/domain/policy.js";
+import { listedClaims } from "../../src/domain/quota.js";
 
 const t = Date.UTC(2026, 0, 1);
 const day = 86_400_000;
@@ -102,6 +104,15 @@ describe("the delays between attempts are 5 s, 5 min, 30 min, 2 h, 5 h, 10 h, 14
         },
       ),
     );
+  });
+
+  it("a number lists its authentication until its last callback ends it, whatever `Retry-After` asks for (docs/contract.md#erase)", () => {
+    const [listed] = listedClaims(blank, defaultPolicy, { now: t, skew: 0 }, (text) => text, true);
+    // Just too short to use up two of the delays.
+    const asked = deliveryLadder.map((wait, index) => wait + (deliveryLadder[index + 1] ?? 0) - 1);
+    const longest = sum(waits((tries) => ({ status: 503, retryAfter: asked[tries] }), 0.999));
+    expect(longest).toBeGreaterThan(5 * day);
+    expect(listed?.keepUntil).toBeGreaterThanOrEqual(blank.keepUntil + longest + 7 * day);
   });
 
   it.each([200, 202, 204, 299])("2xx is success: %i", (status) => {
