@@ -92,12 +92,12 @@ function chosenTag(locale: NonNullable<MessageTemplate["locale"]>, recipient: Re
 export function languageErrors({ text, locale }: Pick<MessageTemplate, "text" | "locale">): string[] {
   if (typeof text !== "object") return [];
   const keys = Object.keys(text).filter((key) => key !== "default");
-  const spoken = new Set(countryCodes.flatMap(spokenTags).map(sameTag));
+  // A function's results are up to the caller.
+  const spoken = locale === undefined ? new Set(countryCodes.flatMap(spokenTags).map(sameTag)) : undefined;
   return keys.flatMap((key, at) => {
     const first = keys.findIndex((other) => sameTag(other) === sameTag(key));
     if (first < at) return [`text.${key} is for the same language as message.text.${keys[first]}: leave one out`];
-    // A function's results are up to the caller.
-    if (locale !== undefined || isLanguage(key, spoken)) return [];
+    if (spoken === undefined || isLanguage(key, spoken)) return [];
     const fix = languageMeant(key, spoken);
     return [
       `text.${key} is not the BCP 47 tag of a language: ${fix === undefined ? "leave it out, or choose it by message.locale" : `for ${nameOf(fix)} say ${fix}`}`,
