@@ -69,8 +69,7 @@ export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
       ),
 
     metrics(read) {
-      const readings = read();
-      const verifiers = verifiersOf.get(meter) ?? observeAll(meter, readings);
+      const verifiers = verifiersOf.get(meter) ?? observeAll(meter, read());
       verifiersOf.set(meter, verifiers.add(read));
     },
   };

@@ -38,7 +38,7 @@ const looks = { perWrite: 4, whenFull: 1_000, perSecond: 10_000 };
 
 interface Kept extends Row {
   readonly customer: string;
-  /** Contains the id, which is not kept a second time. */
+  /** Contains the id, which is not stored a second time. */
   readonly key: string;
   readonly token: string;
   /** The earlier tokens. Most records have none. */
