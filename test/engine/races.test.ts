@@ -220,31 +220,61 @@ describe("stores that make claims before they write the record", () => {
     expect(countedIn(store)).toHaveLength(processes.flatMap((one) => one.box.messages).length);
   });
 
-  it("a retry that loses to one whose message was sent leaves that one counted (docs/contract.md#two-steps)", async () => {
-    const store = new TwoStepStore();
-    const { verifier, box, clock } = processOn(store);
-    const { authentication_uuid } = await verifier.createAuthentication({ customer_uuid, phone_number: numberOf(1) });
-    const named = { customer_uuid, authentication_uuid };
+  /** Waits between the claims and the record of the first commit, until `goOn`; `isCut`: then its connection breaks. */
+  function stopping(store: TwoStepStore, isCut = false) {
     let goOn = () => {};
-    const gate = new Promise<void>((resolve) => (goOn = resolve));
-    /** Waits between the claims and the record. */
-    const stopping: Store = Object.assign(Object.create(store) as TwoStepStore, {
+    let gate: Promise<void> | undefined = new Promise<void>((resolve) => (goOn = resolve));
+    const stopped: Store = Object.assign(Object.create(store) as TwoStepStore, {
       async commit(change: Change) {
-        if (change.record !== undefined) store.make(change.claims ?? [], change.record.tokens[0]);
-        await gate;
+        if (gate !== undefined) {
+          store.make(change.claims ?? [], change.record?.tokens[0]);
+          await gate;
+          gate = undefined;
+          if (isCut) throw new Error("connection reset");
+        }
         return store.commit(change);
       },
     });
-    const slow = processOn(stopping, 31_001);
+    return { store: stopped, goOn: () => goOn() };
+  }
+
+  /** A verification whose cool-down is over. */
+  async function begun() {
+    const store = new TwoStepStore();
+    const { verifier, box, clock } = processOn(store);
+    const { authentication_uuid } = await verifier.createAuthentication({ customer_uuid, phone_number: numberOf(1) });
     clock.advance(31_000);
+    return { store, verifier, box, named: { customer_uuid, authentication_uuid } };
+  }
+
+  it("a retry that loses to one whose message was sent leaves that one counted (docs/contract.md#two-steps)", async () => {
+    const { store, verifier, box, named } = await begun();
+    const stopped = stopping(store);
+    const slow = processOn(stopped.store, 31_001);
     const losing = slow.verifier.retry(named);
     await expect.poll(() => countedIn(store)).toHaveLength(2);
     await verifier.retry(named);
     await verifier.check({ ...named, check_code: box.code() });
-    goOn();
+    stopped.goOn();
     expect((await losing).status).toBe("already_validated");
     await slow.idle();
     expect(slow.box.messages).toEqual([]);
+    expect(countedIn(store)).toHaveLength(box.messages.length);
+  });
+
+  it("retries that lose to a check are not counted if the response of one is lost too (docs/contract.md#take-back)", async () => {
+    const { store, verifier, box, named } = await begun();
+    const [cut, stopped] = [stopping(store, true), stopping(store)];
+    const [first, second] = [processOn(cut.store, 31_002), processOn(stopped.store, 31_001)];
+    const losing = first.verifier.retry(named);
+    await expect.poll(() => countedIn(store)).toHaveLength(2);
+    const other = second.verifier.retry(named);
+    await expect.poll(() => store.tickets.size).toBe(3);
+    await verifier.check({ ...named, check_code: box.code() });
+    for (const { goOn } of [stopped, cut]) goOn();
+    await expect(losing).rejects.toMatchObject({ code: "unavailable" });
+    expect((await other).status).toBe("already_validated");
+    await Promise.all([first.idle(), second.idle()]);
     expect(countedIn(store)).toHaveLength(box.messages.length);
   });
 });
