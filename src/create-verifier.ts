@@ -1,7 +1,8 @@
 import { noApiKeys } from "./access/accounts.js";
 import type { CustomersOfStore } from "./access/customers/customers.js";
 import { requireObject } from "./access/parse.js";
-import type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
+import { type DeadLetter, readDeadLetters } from "./callbacks/dead-letters.js";
+import type { FlushReport } from "./callbacks/outbox.js";
 import { compose } from "./composition.js";
 import type { Channel } from "./contract/channel.js";
 import type { Conversion } from "./contract/conversion.js";
@@ -197,7 +198,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     async deadLetters(asked = {}) {
       requireObject(asked, "The options of deadLetters");
       const { limit = 1000 } = asked;
-      return outbox.deadLetters(Math.min(10_000, Math.max(1, Math.floor(limit) || 1)));
+      return readDeadLetters(context, Math.min(10_000, Math.max(1, Math.floor(limit) || 1)));
     },
     async redeliver(letter) {
       requireObject(letter, "What redeliver takes");

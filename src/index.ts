@@ -9,7 +9,8 @@ export type {
   StoredKey,
   StoredKeys,
 } from "./access/customers/customers.js";
-export type { DeadLetter, FlushReport } from "./callbacks/outbox.js";
+export type { DeadLetter } from "./callbacks/dead-letters.js";
+export type { FlushReport } from "./callbacks/outbox.js";
 export type { AuthenticationResponse, AuthenticationStatus, DeviceType } from "./contract/authentication.js";
 export type { DeliveryStatus, DeliveryStatusData, DeliveryStatusEvent } from "./contract/callback.js";
 export type { CheckResponse, CheckStatus } from "./contract/check.js";

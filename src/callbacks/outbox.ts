@@ -1,14 +1,12 @@
-import { afterTurn, type StoreDeadline } from "../core/deadline.js";
+import { afterTurn } from "../core/deadline.js";
 import { type Decided, update } from "../core/records/transact.js";
 import type { Authentication } from "../domain/authentication.js";
 import { deadEvent, deliveryMargin, dueEvent, fallbackTime, leaseTime, needsWork, redelivered, withoutOldCode } from "../domain/delivery.js";
 import { settleOverdue } from "../domain/send.js";
 import { second } from "../domain/time.js";
-import { countDeadLetters, type DeadLetter, listing, readDeadLetters } from "./dead-letters.js";
+import { listing } from "./dead-letters.js";
 import { type Delivery, type DeliveryParts, deliver } from "./deliver.js";
 import { createSchedule, type Job } from "./schedule.js";
-
-export type { DeadLetter };
 
 /** The events that a flush handled, by outcome. */
 export interface FlushReport {
@@ -257,10 +255,6 @@ export function createOutbox(parts: DeliveryParts) {
     },
     /** Records that this process has queued or is working on. */
     waiting: () => works.size,
-    /** Returns given-up events, newest first. */
-    deadLetters: (limit: number): Promise<readonly DeadLetter[]> => readDeadLetters(parts, limit),
-    /** Counts given-up events, up to `limit`. */
-    dead: (deadline: StoreDeadline, limit: number): Promise<number> => countDeadLetters(parts, deadline, limit),
     /** Queues a given-up event again. Returns false if it does not exist. */
     async redeliver(customer: string, id: string, sequence: number): Promise<boolean> {
       const found = await update(records, newDeadline(), customer, id, (auth): Decided<Authentication | undefined> => {

@@ -1,3 +1,4 @@
+import { countDeadLetters } from "../callbacks/dead-letters.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import { withoutNumbers } from "../core/loggers.js";
 import type { StoreInspection } from "../ports/store.js";
@@ -60,7 +61,7 @@ export async function ping(parts: Context, { brief = false }: PingOptions = {}):
   try {
     const first = await read();
     if (brief) return { ok: true, store: { round_trip: first.ms, settings: {}, missing: [] }, callbacks: { waiting: outbox.waiting() } };
-    const [second, dead] = await Promise.all([read(), outbox.dead(deadline, mostDead)]);
+    const [second, dead] = await Promise.all([read(), countDeadLetters(parts, deadline, mostDead)]);
     const inspected = await inspection(parts, deadline);
     return {
       ok: true,
