@@ -7,19 +7,13 @@ import { maskNumber } from "../domain/phone-number.js";
 import { base36, timestamp } from "../domain/time.js";
 import { isWebhookSecret, webhookSecretForm } from "../options/webhook-secret.js";
 
-/** A signed delivery, ready to post. */
-export interface Webhook {
-  readonly headers: Readonly<Record<string, string>>;
-  readonly body: string;
-}
-
 /**
- * "Callbacks are signed according to Standard Webhooks (… several secrets while rotating); the id is constant over redeliveries"
+ * A signed delivery, ready to post. "Callbacks are signed according to Standard Webhooks (… several secrets while rotating); the id is constant over redeliveries"
  * (docs/contract.md#callback-signature). `secrets`: `whsec_<base64>`. `now`: milliseconds since the epoch. Throws if
  * there is no secret, or if one is too weak: nothing is sent that anyone could have signed. `rsaKey`: signs the form of
  * Prelude v2 too, as that API does.
  */
-export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number, rsaKey?: KeyObject): Webhook {
+export function toWebhook(auth: Authentication, event: OutboxEvent, secrets: readonly string[], fullNumber: boolean, now: number, rsaKey?: KeyObject) {
   if (secrets.length === 0 || !secrets.every(isWebhookSecret))
     throw new Error(`every secret that signs a callback must be ${webhookSecretForm}, and there must be one`);
   const { callbackForm: form = "phoneproof" } = auth;
@@ -88,9 +82,7 @@ function rsaSignature(key: KeyObject, body: string): string {
   return sign("sha256", Buffer.from(body), { key, ...padding }).toString("base64url");
 }
 
-/**
- * The default secret for a customer's callbacks, derived from the verifier's own so that every process gets the same.
- */
+/** The default secret for a customer's callbacks, derived from the verifier's own: the same in every process. */
 export function derivedWebhookSecret(secret: string, customer: string): string {
   return `whsec_${createHmac("sha256", secret).update(`webhook\0${customer}`).digest("base64")}`;
 }
