@@ -105,7 +105,7 @@ export function notSent(reason: string): SendOutcome {
 
 function outcomeOf(answer: Answer, { receiptIds, onReceipt, idSpace }: Settings): SendOutcome {
   if ("lost" in answer) return { outcome: "unknown", reason: answer.lost };
-  if (answer.status === statuses.unknownError) return { outcome: "unknown", reason: statusName(answer.status) };
+  if (answer.status === statuses.ESME_RUNKNOWNERR) return { outcome: "unknown", reason: statusName(answer.status) };
   if (answeredBy(answer) !== "accepted") return notSent(statusName(answer.status));
   const messageId = submittedId(readString(answer.body), receiptIds);
   if (messageId === undefined) return { outcome: "accepted" };
@@ -114,6 +114,6 @@ function outcomeOf(answer: Answer, { receiptIds, onReceipt, idSpace }: Settings)
 
 function answeredBy(answer: Answer): Answered {
   if ("lost" in answer) return "other";
-  if (answer.status === statuses.throttled || answer.status === statuses.queueFull) return "throttled";
-  return answer.status === statuses.ok && answer.command !== commands.genericNack ? "accepted" : "other";
+  if (answer.status === statuses.ESME_RTHROTTLED || answer.status === statuses.ESME_RMSGQFUL) return "throttled";
+  return answer.status === statuses.ESME_ROK && answer.command !== commands.genericNack ? "accepted" : "other";
 }

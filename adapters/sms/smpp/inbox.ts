@@ -36,7 +36,7 @@ export function receiptInbox(settings: Settings, changed: () => void) {
    */
   function enter(receipt: Receipt, reply: (status: number) => void): void {
     if (hangs) {
-      reply(statuses.temporaryReceiverError);
+      reply(statuses.ESME_RX_T_APPN);
       return;
     }
     const endedBefore = ended;
@@ -52,7 +52,7 @@ export function receiptInbox(settings: Settings, changed: () => void) {
         if (waiting.delete(call)) hangs = ended === endedBefore;
         if (!late) logger?.warn({ waiting: waiting.size, running }, "receipts wait too long for onReceipt; the SMPP peer is asked to deliver them again");
         late = true;
-        answer(statuses.temporaryReceiverError);
+        answer(statuses.ESME_RX_T_APPN);
         changed();
       },
       "background",
@@ -62,13 +62,13 @@ export function receiptInbox(settings: Settings, changed: () => void) {
       running += 1;
       try {
         await onReceipt?.(receipt);
-        answer(statuses.ok);
+        answer(statuses.ESME_ROK);
       } catch (err) {
         logger?.error(
           { err: String((err as Partial<Error> | null)?.stack ?? err), messageId: receipt.messageId },
           "onReceipt failed; the SMPP peer is asked to deliver the receipt again",
         );
-        answer(statuses.temporaryReceiverError);
+        answer(statuses.ESME_RX_T_APPN);
       }
       running -= 1;
       ended += 1;
@@ -94,14 +94,14 @@ export function receiptInbox(settings: Settings, changed: () => void) {
     deliver(delivered: Deliver | undefined, reply: (status: number) => void) {
       if (delivered === undefined) {
         logger?.warn({}, "the SMPP peer sent a message that is cut short");
-        reply(statuses.invalidLength);
+        reply(statuses.ESME_RINVCMDLEN);
       } else if (onReceipt === undefined || !isReceipt(delivered)) {
-        reply(statuses.ok);
+        reply(statuses.ESME_ROK);
       } else {
         const receipt = readReceipt(delivered, settings);
         if (receipt !== undefined) return enter(receipt, reply);
         logger?.warn({}, "a receipt of the SMPP peer names no message; it is dropped");
-        reply(statuses.ok);
+        reply(statuses.ESME_ROK);
       }
     },
     /** Receipts that `onReceipt` has not finished: waiting ones and unfinished calls. */

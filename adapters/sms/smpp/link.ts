@@ -8,16 +8,16 @@ export type LinkState = "idle" | "connecting" | "bound" | "waiting" | "refused" 
 export type Link = ReturnType<typeof keepBound>;
 
 /** Temporary bind errors; any other rejection is treated as a wrong option. */
-const passing: readonly number[] = [statuses.alreadyBound, statuses.systemError, statuses.queueFull, statuses.throttled];
+const passing: readonly number[] = [statuses.ESME_RALYBND, statuses.ESME_RSYSERR, statuses.ESME_RMSGQFUL, statuses.ESME_RTHROTTLED];
 
 /**
  * Statuses with which a message centre rejects a kind of bind that it does not know, or that the account may not use.
  */
-const wrongRole: readonly number[] = [statuses.invalidCommand, statuses.invalidBindStatus, statuses.bindFailed];
+const wrongRole: readonly number[] = [statuses.ESME_RINVCMDID, statuses.ESME_RINVBNDSTS, statuses.ESME_RBINDFAIL];
 
 function refusedWith(status: number, role: BindRole): string {
   const refusal = `the peer rejected the bind as ${role} with ${statusName(status)}`;
-  if (status === statuses.alreadyBound) return `${refusal}: does another process bind with the same systemId? The sender tries again by itself`;
+  if (status === statuses.ESME_RALYBND) return `${refusal}: does another process bind with the same systemId? The sender tries again by itself`;
   if (passing.includes(status)) return `${refusal}: the error is temporary, and the sender tries again by itself`;
   const other = role === "transceiver" ? "transmitter+receiver" : "transceiver";
   const fix = wrongRole.includes(status) ? `; and bindType, for it may take "${other}" alone` : "";

@@ -45,7 +45,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
   socket.once(settings.tls === undefined ? "connect" : "secureConnect", () => {
     request(bindCommands[role], bindBody(settings.systemId, settings.password, settings.systemType), (answer) => {
       if ("lost" in answer) return destroy(answer.lost);
-      if (answer.status !== statuses.ok || answer.command === commands.genericNack) {
+      if (answer.status !== statuses.ESME_ROK || answer.command === commands.genericNack) {
         end("the peer rejected the bind", answer.status);
         socket.destroy();
         return;
@@ -130,7 +130,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
       const strange = "command" in answer && answer.command !== command + responseBit && answer.command !== commands.genericNack;
       done(strange ? { lost: "the peer responded with the wrong command" } : answer);
     });
-    socket.write(encodePdu({ command, status: statuses.ok, sequence: own, body }));
+    socket.write(encodePdu({ command, status: statuses.ESME_ROK, sequence: own, body }));
   }
 
   function respond(to: Pdu, status: number, body = emptyBody, command = to.command + responseBit): void {
@@ -149,7 +149,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     }
     switch (pdu.command) {
       case commands.enquireLink:
-        respond(pdu, statuses.ok);
+        respond(pdu, statuses.ESME_ROK);
         break;
       case commands.deliverSm:
         take(pdu, readDeliver);
@@ -158,14 +158,14 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
         take(pdu, readData);
         break;
       case commands.unbind:
-        respond(pdu, statuses.ok);
+        respond(pdu, statuses.ESME_ROK);
         leave("the peer unbound");
         break;
       case commands.outbind:
       case commands.alertNotification:
         break;
       default:
-        respond(pdu, statuses.invalidCommand, emptyBody, commands.genericNack);
+        respond(pdu, statuses.ESME_RINVCMDID, emptyBody, commands.genericNack);
     }
   }
 
@@ -173,7 +173,7 @@ export function openSession(settings: Settings, role: BindRole, events: SessionE
     // deliver_sm_resp and data_sm_resp have an empty message_id (4.6.2, 4.7.2).
     const reply = (status: number) => respond(pdu, status, cString(""));
     if (phase === "bound") events.deliver(read(pdu.body), reply);
-    else reply(phase === "opening" ? statuses.invalidBindStatus : statuses.temporaryReceiverError);
+    else reply(phase === "opening" ? statuses.ESME_RINVBNDSTS : statuses.ESME_RX_T_APPN);
   }
 
   /** Sends enquire_link after `enquireLinkAfter` without data from the peer. */
