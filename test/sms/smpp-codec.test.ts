@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { readData, readDeliver } from "../../adapters/sms/smpp/deliver.js";
 import type { LongMessages } from "../../adapters/sms/smpp/options.js";
 import { partsOf } from "../../adapters/sms/smpp/parts.js";
-import { bindBody, commands, cString, encodePdu, type Pdu, pduReader, readString } from "../../adapters/sms/smpp/pdu.js";
+import { bindBody, bindCommands, commands, cString, encodePdu, type Pdu, pduReader, readString } from "../../adapters/sms/smpp/pdu.js";
 import { submitBody } from "../../adapters/sms/smpp/submission.js";
 import { type Alphabet, codingOf, octetsOf } from "../../adapters/sms/smpp/text.js";
 import { codePoint } from "../support/code-point.js";
@@ -65,7 +65,7 @@ describe("PDUs as npm smpp reads them", () => {
   } as const;
 
   it("bind_transceiver", () => {
-    expect(read(commands.bindTransceiver, bindBody("me", "secret", "sms"))).toMatchObject({
+    expect(read(bindCommands.transceiver, bindBody("me", "secret", "sms"))).toMatchObject({
       command: "bind_transceiver",
       sequence_number: 7,
       system_id: "me",

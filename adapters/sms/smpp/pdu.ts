@@ -2,12 +2,9 @@
 
 /** command_id (5.1.2.1). */
 export const commands = {
-  bindReceiver: 0x01,
-  bindTransmitter: 0x02,
   submitSm: 0x04,
   deliverSm: 0x05,
   unbind: 0x06,
-  bindTransceiver: 0x09,
   outbind: 0x0b,
   enquireLink: 0x15,
   alertNotification: 0x102,
@@ -82,15 +79,11 @@ export interface Address {
   readonly address: string;
 }
 
-/** What a connection is bound for: messages, receipts or both. */
-export type BindRole = "transmitter" | "receiver" | "transceiver";
+/** command_id of the bind for each role (4.1). */
+export const bindCommands = { transmitter: 0x02, receiver: 0x01, transceiver: 0x09 } as const;
 
-/** The command for each role (4.1). */
-export const bindCommands = {
-  transmitter: commands.bindTransmitter,
-  receiver: commands.bindReceiver,
-  transceiver: commands.bindTransceiver,
-} as const satisfies Record<BindRole, number>;
+/** What a connection is bound for: messages, receipts or both. */
+export type BindRole = keyof typeof bindCommands;
 
 /** Body of a bind of any role (4.1), for interface version 3.4 and all addresses. */
 export function bindBody(systemId: string, password: string, systemType: string): Buffer {
