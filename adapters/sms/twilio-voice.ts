@@ -9,7 +9,7 @@ import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { escapeXml, type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
 import type { Variables } from "./kit/variables.js";
-import { judgeCall, keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
+import { judgeCall, keyTimeout, longestCall, longestRing, openPressKey, readCallStatus, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 
 export interface TwilioVoiceSenderOptions extends VoiceOptions<string> {
   /** `AC…`. */
@@ -46,7 +46,7 @@ export function twilioVoiceSender(options: TwilioVoiceSenderOptions): SmsSender 
       const speech = speechFor(message);
       const urls = pressKey ? keyUrls(message, options.authToken) : undefined;
       const form = new URLSearchParams({
-        Timeout: String(ringTime(ttl)),
+        Timeout: String(Math.min(ttl, longestRing)),
         TimeLimit: String(longestCall),
         // A mailbox presses no key, so there is nothing to detect.
         ...(!pressKey && { MachineDetection: "Enable" }),

@@ -9,7 +9,7 @@ import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
 import { bodyJson, isoTime, malformed, readReport, statusWords } from "./kit/report.js";
 import { type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import type { Variables } from "./kit/variables.js";
-import { judgeCall, keyTimeout, longestCall, openPressKey, readCallStatus, ringTime, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
+import { judgeCall, keyTimeout, longestCall, longestRing, openPressKey, readCallStatus, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
 
 export type { VonageWebhookOptions };
@@ -62,7 +62,7 @@ export function vonageVoiceSender(options: VonageVoiceSenderOptions): SmsSender 
         url: `${baseUrl}/v1/calls`,
         headers: { authorization: authorization() },
         json: {
-          ringing_timer: ringTime(ttl),
+          ringing_timer: Math.min(ttl, longestRing),
           length_timer: longestCall,
           // A mailbox presses no key, so there is nothing to detect.
           ...(!pressKey && { machine_detection: "hangup" }),

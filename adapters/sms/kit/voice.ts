@@ -17,8 +17,8 @@ export interface VoiceOptions<V = unknown> extends SilentOptions<V> {
   readonly pressKey?: boolean;
 }
 
-/** How long a phone rings, in seconds: shorter than it takes most mailboxes to answer. */
-const longestRing = 25;
+/** How long a phone rings at most, in seconds: shorter than it takes most mailboxes to answer. */
+export const longestRing = 25;
 
 /** How long a call lasts, in seconds. */
 export const longestCall = 90;
@@ -28,11 +28,6 @@ export const keyTimeout = 10;
 
 /** A call that ends sooner, in seconds, ended before the code was said. */
 const shortestCall = 5;
-
-/** Seconds to ring: no longer than the code lives. */
-export function ringTime(ttl: number): number {
-  return Math.min(ttl, longestRing);
-}
 
 /** @throws TypeError if it needs receipts, and none are requested. */
 export function openPressKey(name: string, { pressKey, receipts }: Pick<VoiceOptions, "pressKey" | "receipts">): boolean {
