@@ -49,28 +49,6 @@ export function readReport(report: CarrierReport, words: StatusWords, vouched?: 
   return readReports([report], words, vouched);
 }
 
-/** A list of up to one receipt; undefined if it is not a report. */
-function toReceipts(report: CarrierReport, words: StatusWords): readonly Receipt[] | undefined {
-  const messageId = idToken(report.messageId);
-  const reference = typeof report.reference === "string" && referenceForm.test(report.reference) ? report.reference : undefined;
-  if (typeof report.status !== "string" || (messageId === undefined && reference === undefined && report.byUrl !== true)) return undefined;
-  const status = words.get(report.status.toLowerCase());
-  if (status === undefined) return [];
-  const error = errorToken(report.error);
-  return [
-    {
-      ...(reference === undefined ? {} : { reference }),
-      ...(messageId === undefined ? {} : { messageId }),
-      ...(messageId === undefined || report.idSpace === undefined ? {} : { idSpace: report.idSpace }),
-      status,
-      ...(report.at === undefined || !Number.isFinite(report.at) ? {} : { at: report.at }),
-      // Some carriers report "no error" as a zero or an empty text.
-      ...(error === undefined || error === "0" || error === "000" ? {} : { error }),
-      ...(error !== undefined && report.unreachableBy?.has(error) ? { unreachable: true } : {}),
-    },
-  ];
-}
-
 /** The form of a `receipt_reference`; any other echo is not ours. */
 const referenceForm = /^[\w-]{40,100}$/;
 
@@ -78,9 +56,23 @@ const referenceForm = /^[\w-]{40,100}$/;
 export function readReports(reports: readonly CarrierReport[], words: StatusWords, vouched = true): ReceiptReading {
   const receipts: Receipt[] = [];
   for (const report of reports) {
-    const found = toReceipts(report, words);
-    if (found === undefined) return malformed("a report names no message or no status");
-    receipts.push(...found);
+    const messageId = idToken(report.messageId);
+    const reference = typeof report.reference === "string" && referenceForm.test(report.reference) ? report.reference : undefined;
+    if (typeof report.status !== "string" || (messageId === undefined && reference === undefined && report.byUrl !== true))
+      return malformed("a report names no message or no status");
+    const status = words.get(report.status.toLowerCase());
+    if (status === undefined) continue;
+    const error = errorToken(report.error);
+    receipts.push({
+      ...(reference !== undefined && { reference }),
+      ...(messageId !== undefined && { messageId }),
+      ...(messageId !== undefined && report.idSpace !== undefined && { idSpace: report.idSpace }),
+      status,
+      ...(report.at !== undefined && Number.isFinite(report.at) && { at: report.at }),
+      // Some carriers report "no error" as a zero or an empty text.
+      ...(error !== undefined && error !== "0" && error !== "000" && { error }),
+      ...(error !== undefined && report.unreachableBy?.has(error) && { unreachable: true }),
+    });
   }
   return vouched ? { receipts } : { receipts, vouched };
 }
