@@ -63,6 +63,8 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
   const senders = options.from === undefined ? undefined : openSenderId(name, options.from, frame.fromAnyForm);
   const extraOf = openExtra(name, options.extra);
   const takes = requireFlag(name, "receipts", options.receipts) !== false;
+  // Receipts of SMS do not confirm each delivery, and calls are not delivered.
+  const confirms = !["sms", "voice"].includes(frame.channel ?? "sms");
 
   const prepareAndHand = async (sent: CodeMessage, context: SendContext): Promise<SendOutcome> => {
     const now = context.deadline - context.timeLeft;
@@ -88,15 +90,10 @@ export function framedSender<V>(name: string, options: SenderOptions<V>, frame: 
 
   return {
     ...(frame.channel !== undefined && { channel: frame.channel }),
-    ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider], ...(confirms(frame.channel) && { confirms: true }) }),
+    ...(takes && frame.asksForReceipts !== false && { receiptProviders: [provider], ...(confirms && { confirms: true }) }),
     reaches: (country) => other || senders?.has(country) !== false,
     send: async (sent, context) => (context.signal.aborted ? notSent("timed out") : discreet(await prepareAndHand(sent, context), sent)),
   };
-}
-
-/** Whether receipts of a channel confirm each delivery: those of SMS do not, and calls are not delivered. */
-function confirms(channel: Channel = "sms"): boolean {
-  return channel !== "sms" && channel !== "voice";
 }
 
 /** Puts the provider into the message's receipt URL. */
