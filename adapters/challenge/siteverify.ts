@@ -1,7 +1,7 @@
 import type { Challenge } from "../../src/ports/challenge.js";
 import { parseJson, pick } from "../kit/json.js";
 import { type OptionNames, optionError, requireSeconds, requireText } from "../kit/option-error.js";
-import { readText } from "../kit/transport.js";
+import { connectionCode, openTransport, readText, type TransportOptions } from "../kit/transport.js";
 
 /** The part of `fetch` that the challenges use; the global `fetch` and compatible clients match it. */
 export type Fetch = (
@@ -53,22 +53,16 @@ const proofCodes = /^((missing|invalid|expired)-input-response|timeout-or-duplic
  * @throws TypeError for invalid options.
  */
 export function siteverify(options: SiteverifyOptions, { name, url, fields, accepts = () => true }: Provider): Challenge {
-  const { hostname, timeout, baseUrl = url } = options;
+  const { hostname, timeout } = options;
   const secret = requireText(name, "secret", options.secret, "Take the secret key of your site from the provider's console.");
-  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol))
-    throw optionError(name, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${url}.`);
   requireSeconds(name, "timeout", timeout, "Leave it out to wait until the verifier gives up.");
-  if (options.fetch !== undefined && typeof options.fetch !== "function")
-    throw optionError(name, "fetch", "must be a function", "Leave it out for the global fetch.");
+  const { baseUrl, fetch } = openTransport(name, options as TransportOptions, url);
   const hosts = hostname === undefined ? undefined : [hostname].flat();
   if (hosts?.length === 0) throw optionError(name, "hostname", "is an empty list", "Leave it out for any host.");
   for (const host of hosts ?? [])
     if (typeof host !== "string" || !/^[^\s/:]+$/.test(host))
       throw optionError(name, "hostname", "must be a host without scheme and port", 'Pass for example "example.com".');
   const expected = new Set(hosts?.map((host) => host.toLowerCase()));
-  const address = `${baseUrl.replace(/\/+$/, "")}/siteverify`;
-  // Read at each call, so that tools can replace the global `fetch` later.
-  const fetch: Fetch = options.fetch ?? ((to, init) => globalThis.fetch(to, init));
 
   return {
     async verify(proof, { ip, signal }) {
@@ -78,12 +72,13 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
       let status: number;
       let text: string;
       try {
-        const response = await fetch(address, { method: "POST", headers, body: form.toString(), redirect: "manual", signal: until });
+        const response = await fetch(`${baseUrl}/siteverify`, { method: "POST", headers, body: form.toString(), redirect: "manual", signal: until });
         status = response.status;
-        text = response.body ? await readText(response) : await response.text();
+        text = response.body ? await readText(response) : ((await response.text?.()) ?? "");
         until.throwIfAborted();
       } catch (error) {
-        throw new Error(`${name}: no response from the provider: ${until.aborted ? "timed out" : causeOf(error)}`);
+        // Never the message, which may contain anything.
+        throw new Error(`${name}: no response from the provider: ${until.aborted ? "timed out" : (connectionCode(error) ?? (error as Error | null)?.name)}`);
       }
       const answer = parseJson(text);
       const success = pick(answer, "success");
@@ -95,10 +90,4 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
       return accepts(answer) && (expected.size === 0 || (typeof host === "string" && expected.has(host.toLowerCase())));
     },
   };
-}
-
-/** A system error's code, or the error's name; never the message, which may contain anything. */
-function causeOf(error: unknown): string {
-  const { cause, code = (cause as { code?: unknown } | undefined)?.code, name } = (error ?? {}) as { cause?: unknown; code?: unknown; name?: unknown };
-  return String(typeof code === "string" ? code : name);
 }
