@@ -2,7 +2,7 @@ import * as z from "zod";
 import { systemClock } from "../core/clocks.js";
 import { consoleLogger } from "../core/loggers.js";
 import { type CountryCode, countryError, countryKeyError } from "../domain/countries.js";
-import { object } from "../options/fields.js";
+import { above0, callable, checkedText, flag, number, object, text, whole } from "../options/fields.js";
 import { checkedBy, optionErrors, plainWords } from "../options/option-errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
@@ -129,8 +129,7 @@ export interface RouterOptions {
   readonly random?: (() => number) | undefined;
 }
 
-/** Functions and objects of the application, passed on unchanged. */
-const fn = <T>(what: string) => z.custom<T>((value) => typeof value === "function", `must be ${what}`);
+/** Objects of the application, passed on unchanged. */
 const methods = <T>(what: string, names: readonly (keyof T & string)[]) =>
   z.custom<T>(
     (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
@@ -144,27 +143,23 @@ const seconds = z
   .positive("must be more than 0 seconds")
   .max(86_400, "must be at most a day, in seconds")
   .transform((value) => Math.ceil(value * 1000));
-const wholeNumber = z.int("must be a whole number").min(1, "must be 1 or more").max(10_000, "must be at most 10000");
-const bool = z.boolean("must be true or false");
-const money = z.number("must be a number").min(0, "must be 0 or more").max(1e9, "must be at most a thousand million");
-const above0 = z.number("must be a number").positive("must be more than 0");
-const share = above0.max(1, "must be at most 1");
-
-const country = z.string("must be a string").superRefine(checkedBy(countryError));
+const wholeNumber = whole(1).max(10_000, "must be at most 10000");
+const money = number(0, 1e9, "must be 0 or more", "must be at most a thousand million");
+const share = above0(1, "must be at most 1");
 const countryOrDefault = z.string().superRefine(checkedBy(countryKeyError));
 
 const RouteSchema = object(
   {
-    name: z.string("must be a string").regex(/^[\w.:-]{1,64}$/, "must be 1 to 64 letters, digits, dots, colons, hyphens or underscores"),
+    name: text().regex(/^[\w.:-]{1,64}$/, "must be 1 to 64 letters, digits, dots, colons, hyphens or underscores"),
     sender: methods<SmsSender>("an SMS sender", ["send"]),
     countries: z
-      .union([z.literal("all"), listOf(country)], 'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR"]')
+      .union([z.literal("all"), listOf(checkedText(countryError))], 'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR"]')
       .transform((countries) => (countries === "all" ? undefined : new Set(countries)))
       .prefault("all"),
     prefixes: listOf(written(/^\+[1-9]\d{0,14}$/, 'must be the beginning of a number in E.164 form, for example "+3361"')).optional(),
     networks: listOf(written(/^\d{3}(-\d{2,3})?$/, 'must be MCC or MCC-MNC, for example "208" or "208-01"')).optional(),
     priority: z.number("must be a number; lower goes first").default(1),
-    weight: above0.max(1_000_000, "must be at most 1000000").default(1),
+    weight: above0(1_000_000, "must be at most 1000000").default(1),
     price: z
       .union([money, z.record(countryOrDefault, money)], "must be a number, or one for each country: { default: 0.08, FR: 0.05 }")
       .transform((price): Prices => (typeof price === "number" ? { default: price } : price))
@@ -173,7 +168,7 @@ const RouteSchema = object(
       .array(z.enum(["Mobile", "FixedLine"], 'must be "Mobile" or "FixedLine"'), 'must be a list of "Mobile" and "FixedLine"')
       .min(1, "must not be empty")
       .optional(),
-    fallback: z.boolean("must be true or false").optional(),
+    fallback: flag().optional(),
   },
   "must be { name, sender, … }",
 );
@@ -218,16 +213,18 @@ const RouterSchema = object(
   {
     routes: z.array(RouteSchema, "must be a list of { name, sender, … }").min(1, "must hold at least one route"),
     network: z
-      .union([z.literal("lookup"), fn<(to: string) => Network | undefined>("")], 'must be "lookup", or a function from a number to { mcc?, mnc? }')
+      .union([z.literal("lookup"), callable<(to: string) => Network | undefined>()], 'must be "lookup", or a function from a number to { mcc?, mnc? }')
       .optional(),
-    cheapestFirst: bool.default(false),
-    failover: object({ afterUnknown: bool.default(false), maxRoutes: wholeNumber.default(3) }).prefault({}),
+    cheapestFirst: flag().default(false),
+    failover: object({ afterUnknown: flag().default(false), maxRoutes: wholeNumber.default(3) }).prefault({}),
     fallback: FallbackSchema.optional(),
     health: HealthSchema.prefault({}),
     store: methods<Store>("a store, for example redisStore({ client })", ["tally"]).optional(),
     logger: methods<Logger>("a logger", ["info", "warn", "error"]).default(() => consoleLogger),
     clock: methods<Clock>("a clock", ["now", "after"]).default(systemClock),
-    random: fn<() => number>("a function that returns numbers from 0 up to, not including, 1").default(() => Math.random),
+    random: z
+      .custom<() => number>((value) => typeof value === "function", "must be a function that returns numbers from 0 up to, not including, 1")
+      .default(() => Math.random),
   },
   "must be { routes, … }",
 ).superRefine(({ routes, network, fallback }, ctx) => {
