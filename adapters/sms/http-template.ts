@@ -2,13 +2,7 @@ import { isGsm7 } from "../../src/domain/gsm.js";
 import type { CodeMessage } from "../../src/ports/sms-sender.js";
 import { digits } from "../kit/spelling.js";
 
-/**
- * The value of each placeholder of a message template: `{to}` (`+14155552671`), `{to_digits}` (`14155552671`), `{text}`,
- * `{code}`, `{from}`, `{country}`, `{authentication_uuid}`, `{attempt}`.
- * For receipts: `{reference}`, which the carrier should echo, and `{receipt_url}`.
- * For texts outside GSM-7: `{is_unicode}` (1, else 0) and `{coding}` (2, else 0, as in Kannel).
- * A placeholder without a value becomes empty.
- */
+/** The value of each placeholder of a message template, explained at `url` of `HttpSenderOptions`; empty for none. */
 export const placeholders = {
   to: ({ to }) => to,
   to_digits: ({ to }) => digits(to),
