@@ -130,11 +130,11 @@ function askWithin(provider: LookupProvider, request: LookupRequest, context: Lo
 
 /** The known facts, with those that a later source adds, except for another country than the number's. */
 function merged(known: LookupFacts, more: LookupFacts, country: string | undefined): LookupFacts {
-  const { carrier, line_type, mcc, mnc, number_ported } = more;
   if (contradicts(known, more)) return known;
-  const country_code = country === undefined || more.country_code === country ? more.country_code : undefined;
-  const network = namesSameNetwork(known, more) ? { carrier, mcc, mnc } : {};
-  return { ...defined({ country_code, line_type, number_ported, ...network }), ...known };
+  const { country_code, ...others } = more;
+  const facts = country === undefined || country_code === country ? more : others;
+  const { carrier, mcc, mnc, ...withoutNetwork } = facts;
+  return { ...(namesSameNetwork(known, more) ? facts : withoutNetwork), ...known };
 }
 
 function contradicts(known: LookupFacts, later: LookupFacts): boolean {
@@ -154,11 +154,4 @@ const mobileKinds: readonly (string | undefined)[] = [undefined, "Mobile", "Voip
 
 function isEnough(known: LookupFacts, wants: readonly WantedFact[]): boolean {
   return wants.every((field) => known[field] !== undefined || ((field === "mcc" || field === "mnc") && !mobileKinds.includes(known.line_type)));
-}
-
-/** Facts of which some may be `undefined`, which is the same as absent. */
-type Partially = { readonly [field in keyof LookupFacts]?: LookupFacts[field] | undefined };
-
-function defined(facts: Partially): LookupFacts {
-  return Object.fromEntries(Object.entries(facts).filter(([, value]) => value !== undefined)) as LookupFacts;
 }
