@@ -9,3 +9,6 @@ export const systemClock: Clock = {
     return () => clearTimeout(timer);
   },
 };
+
+/** Runs a function after pending input has been read. */
+export const nextTurn: (run: () => void) => unknown = globalThis.setImmediate ?? setTimeout;

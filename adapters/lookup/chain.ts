@@ -1,8 +1,7 @@
 import type { Clock } from "../../src/ports/clock.js";
 import type { LookupContext, LookupFacts, LookupProvider, LookupRequest, LookupResult } from "../../src/ports/lookup-provider.js";
-import { systemClock } from "../kit/clock.js";
+import { nextTurn, systemClock } from "../kit/clock.js";
 import { onlyOptions, optionError, requireSeconds } from "../kit/option-error.js";
-import { nextTurn } from "../kit/turn.js";
 import { validFacts } from "./provider.js";
 
 const allFacts = ["carrier", "line_type", "mcc", "mnc", "number_ported"] as const;

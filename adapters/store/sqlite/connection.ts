@@ -1,4 +1,4 @@
-import { nextTurn } from "../../kit/turn.js";
+import { nextTurn } from "../../kit/clock.js";
 import { errorOf, isBusy } from "./errors.js";
 
 /** The part of a `node:sqlite`, `better-sqlite3`, `libsql` or `bun:sqlite` handle that the store uses. */
