@@ -2,7 +2,7 @@ import fc from "fast-check";
 import smpp from "smpp";
 import { describe, expect, it } from "vitest";
 import { readData, readDeliver } from "../../adapters/sms/smpp/deliver.js";
-import type { LongMessages } from "../../adapters/sms/smpp/options.js";
+import type { SmppOptions } from "../../adapters/sms/smpp/options.js";
 import { partsOf } from "../../adapters/sms/smpp/parts.js";
 import { bindBody, bindCommands, commands, cString, encodePdu, type Pdu, pduReader, readString } from "../../adapters/sms/smpp/pdu.js";
 import { submitBody } from "../../adapters/sms/smpp/submission.js";
@@ -75,7 +75,7 @@ describe("PDUs as npm smpp reads them", () => {
     });
   });
 
-  const parts = (text: string, longMessages: LongMessages, alphabet: Alphabet = "gsm") =>
+  const parts = (text: string, longMessages: NonNullable<SmppOptions["longMessages"]>, alphabet: Alphabet = "gsm") =>
     (partsOf(text, { alphabet, dataCoding: 0, longMessages }, 0x1234) ?? []).map((part) =>
       read(commands.submitSm, submitBody({ ...submit, ...part, parameters: new Map(part.parameters) })),
     );

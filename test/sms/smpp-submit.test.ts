@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { validityPeriod } from "../../adapters/sms/smpp/validity.js";
+import { validityPeriod } from "../../adapters/sms/smpp/submission.js";
 import { aMessage, eventually, type PeerPdu, type PeerSession } from "../support/smpp.js";
 import { closeBenches, openBench } from "../support/smpp-bench.js";
 

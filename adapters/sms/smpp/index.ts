@@ -7,8 +7,7 @@ import { keepBound, type Link, type LinkState } from "./link.js";
 import type { SmppOptions } from "./options.js";
 import type { SmppParameter, SmppParameters } from "./parameters.js";
 import { readOptions } from "./settings.js";
-import { submissions } from "./submission.js";
-import { leastValidity } from "./validity.js";
+import { leastValidity, submissions } from "./submission.js";
 
 export type { ReceiptIds, SmppOptions, SmppParameter, SmppParameters };
 

@@ -7,13 +7,6 @@ import type { SenderId } from "../kit/sender-id.js";
 import type { ReceiptIds } from "./ids.js";
 import type { SmppParameters } from "./parameters.js";
 import type { Alphabet } from "./text.js";
-import type { ValidityPeriod } from "./validity.js";
-
-/**
- * How a text of several segments is submitted: whole, for the message centre to split; or in parts, one submit_sm each,
- * which the phone joins by a header (`udh`) or by optional parameters (`sar`).
- */
-export type LongMessages = "payload" | "udh" | "sar";
 
 /** Options of `smppSender`. Durations are in seconds. */
 export interface SmppOptions {
@@ -72,13 +65,13 @@ export interface SmppOptions {
    * parameters. The message is accepted if all parts were, rejected if the first was not, and unknown if a later one
    * was not. Its id and receipt are those of the last part. Default: `"payload"`.
    */
-  readonly longMessages?: LongMessages;
+  readonly longMessages?: "payload" | "udh" | "sar";
   /**
    * How the message centre learns when a code expires, so that a phone that was off does not get it later: `relative`
    * to the message's arrival, `absolute` in UTC, or `none` for message centres that reject both (ESME_RINVEXPIRY).
    * Measured by `clock`. Default: `"relative"`.
    */
-  readonly validityPeriod?: ValidityPeriod;
+  readonly validityPeriod?: "relative" | "absolute" | "none";
   /**
    * Further parameters of submit_sm: a list of `{ tag, value }`, one list per country, or a function of the message.
    * The ids of a registered text (India's DLT, the verifier's `message.registered`) are sent as 0x1400 and 0x1401

@@ -3,7 +3,6 @@ import type { CodeMessage } from "../../../src/ports/sms-sender.js";
 import { type Part, partsOf } from "./parts.js";
 import { type Address, addressField, cString, parameter } from "./pdu.js";
 import type { Settings } from "./settings.js";
-import { validityPeriod } from "./validity.js";
 
 /** Builds the body of a queued submit_sm at the time it is written, in milliseconds since the epoch. */
 export type BodyAt = (now: number) => Buffer;
@@ -72,4 +71,27 @@ export function submitBody(submit: Submit): Buffer {
     submit.shortMessage,
     ...Array.from(submit.parameters, ([tag, value]) => parameter(tag, value)),
   ]);
+}
+
+/** The shortest useful validity, in milliseconds: a validity_period is in whole seconds. */
+export const leastValidity = 1000;
+/** The longest validity sent, in milliseconds: 30 days. Beyond it message centres apply their own limits. */
+const longestValidity = 30 * 86_400_000;
+
+/**
+ * Returns validity_period (SMPP 3.4, 7.1.1: `YYMMDDhhmmsstnnp`), in whole seconds, rounded down.
+ *
+ * @param expiresAt When the message expires, like `now` in milliseconds since the epoch.
+ */
+export function validityPeriod(form: Settings["validityPeriod"], expiresAt: number, now: number): string {
+  const left = Math.max(leastValidity, Math.min(expiresAt - now, longestValidity));
+  if (form === "absolute") return `${digits(now + left)}000+`;
+  if (form === "none") return "";
+  const days = Math.floor(left / 86_400_000);
+  return `0000${String(days).padStart(2, "0")}${digits(left).slice(6)}000R`;
+}
+
+/** Formats a UTC time as `YYMMDDhhmmss`. */
+function digits(ms: number): string {
+  return new Date(ms).toISOString().slice(2, 19).replace(/\D/g, "");
 }
