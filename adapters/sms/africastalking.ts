@@ -13,7 +13,6 @@ export interface AfricasTalkingSenderOptions extends CarrierOptions<string> {
   readonly apiKey: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender africastalking`. */
 export const africasTalkingVariables: Variables = {
   needs: { username: "AFRICASTALKING_USERNAME", apiKey: "AFRICASTALKING_API_KEY" },
   may: { from: "AFRICASTALKING_FROM", baseUrl: "AFRICASTALKING_BASE_URL" },

@@ -55,7 +55,6 @@ export interface AwsClientOptions extends EventOptions, SenderOptions {
   ) => unknown;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender aws`. */
 export const awsVariables: Variables = {
   needs: { accessKeyId: "AWS_ACCESS_KEY_ID", secretAccessKey: "AWS_SECRET_ACCESS_KEY", region: "AWS_REGION" },
   may: { sessionToken: "AWS_SESSION_TOKEN", from: "AWS_FROM", baseUrl: "AWS_BASE_URL" },

@@ -14,7 +14,6 @@ export interface InfobipSenderOptions extends CarrierOptions {
   readonly apiKey: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender infobip`. */
 export const infobipVariables: Variables = {
   needs: { baseUrl: "INFOBIP_BASE_URL", apiKey: "INFOBIP_API_KEY", from: "INFOBIP_FROM" },
   may: {},

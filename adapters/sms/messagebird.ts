@@ -13,7 +13,6 @@ export interface MessageBirdSenderOptions extends CarrierOptions {
   readonly accessKey: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender messagebird`. */
 export const messageBirdVariables: Variables = {
   needs: { accessKey: "MESSAGEBIRD_ACCESS_KEY", from: "MESSAGEBIRD_FROM" },
   may: { baseUrl: "MESSAGEBIRD_BASE_URL" },

@@ -17,7 +17,6 @@ export interface PlivoSenderOptions extends CarrierOptions {
   readonly powerpackUuid?: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender plivo`. */
 export const plivoVariables: Variables = {
   needs: { authId: "PLIVO_AUTH_ID", authToken: "PLIVO_AUTH_TOKEN" },
   needsOneOf: { from: "PLIVO_FROM", powerpackUuid: "PLIVO_POWERPACK_UUID" },

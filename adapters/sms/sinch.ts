@@ -16,7 +16,6 @@ export interface SinchSenderOptions extends CarrierOptions {
   readonly region?: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender sinch`. */
 export const sinchVariables: Variables = {
   needs: { servicePlanId: "SINCH_SERVICE_PLAN_ID", apiToken: "SINCH_API_TOKEN" },
   may: { region: "SINCH_REGION", from: "SINCH_FROM", baseUrl: "SINCH_BASE_URL" },

@@ -22,7 +22,6 @@ export interface TelegramSenderOptions extends FixedOptions {
   readonly senderUsername?: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender telegram`. */
 export const telegramVariables: Variables = {
   needs: { token: "TELEGRAM_GATEWAY_TOKEN" },
   may: { senderUsername: "TELEGRAM_SENDER_USERNAME", baseUrl: "TELEGRAM_BASE_URL" },

@@ -17,7 +17,6 @@ export interface TelnyxSenderOptions extends CarrierOptions {
   readonly messagingProfileId?: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender telnyx`. */
 export const telnyxVariables: Variables = {
   needs: { apiKey: "TELNYX_API_KEY" },
   needsOneOf: { from: "TELNYX_FROM", messagingProfileId: "TELNYX_MESSAGING_PROFILE_ID" },

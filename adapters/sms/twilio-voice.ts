@@ -18,7 +18,6 @@ export interface TwilioVoiceSenderOptions extends VoiceOptions<string> {
   readonly authToken: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender twilio-voice`. */
 export const twilioVoiceVariables: Variables = {
   needs: { accountSid: "TWILIO_ACCOUNT_SID", authToken: "TWILIO_AUTH_TOKEN", from: "TWILIO_VOICE_FROM", countries: "TWILIO_VOICE_COUNTRIES" },
   may: { baseUrl: "TWILIO_BASE_URL" },

@@ -18,7 +18,6 @@ export interface TwilioSenderOptions extends CarrierOptions<string>, TwilioAccou
   readonly messagingServiceSid?: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender twilio`. */
 export const twilioVariables: Variables = {
   needs: { accountSid: "TWILIO_ACCOUNT_SID", authToken: "TWILIO_AUTH_TOKEN" },
   needsOneOf: { from: "TWILIO_FROM", messagingServiceSid: "TWILIO_MESSAGING_SERVICE_SID" },
@@ -74,7 +73,6 @@ export interface TwilioWhatsappSenderOptions extends SilentOptions<string>, Twil
   readonly contentSid: ByLanguage;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender twilio-whatsapp`. */
 export const twilioWhatsappVariables: Variables = {
   needs: { accountSid: "TWILIO_ACCOUNT_SID", authToken: "TWILIO_AUTH_TOKEN", contentSid: "TWILIO_CONTENT_SID" },
   needsOneOf: { from: "TWILIO_WHATSAPP_FROM", messagingServiceSid: "TWILIO_MESSAGING_SERVICE_SID" },

@@ -22,7 +22,6 @@ export interface VonageVoiceSenderOptions extends VoiceOptions {
   readonly signatureSecret?: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender vonage-voice`. */
 export const vonageVoiceVariables: Variables = {
   needs: {
     applicationId: "VONAGE_APPLICATION_ID",

@@ -34,7 +34,6 @@ export interface VonageAccount {
 
 export interface VonageSenderOptions extends CarrierOptions, VonageAccount {}
 
-/** Environment variables of the options, as read by `phoneproof dev --sender vonage`. */
 export const vonageVariables: Variables = {
   needs: { apiKey: "VONAGE_API_KEY", apiSecret: "VONAGE_API_SECRET", from: "VONAGE_FROM" },
   may: { baseUrl: "VONAGE_BASE_URL" },
@@ -104,7 +103,6 @@ function vonageTime(ms: number): string {
 
 export interface VonageWhatsappSenderOptions extends SilentOptions, VonageAccount, WhatsappTemplateOptions {}
 
-/** Environment variables of the options, as read by `phoneproof dev --sender vonage-whatsapp`. */
 export const vonageWhatsappVariables: Variables = {
   needs: {
     apiKey: "VONAGE_API_KEY",

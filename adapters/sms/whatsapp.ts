@@ -22,7 +22,6 @@ export interface WhatsappSenderOptions extends FixedOptions, WhatsappTemplateOpt
   readonly version?: string;
 }
 
-/** Environment variables of the options, as read by `phoneproof dev --sender whatsapp`. */
 export const whatsappVariables: Variables = {
   needs: { token: "WHATSAPP_TOKEN", phoneNumberId: "WHATSAPP_PHONE_NUMBER_ID", template: "WHATSAPP_TEMPLATE", languages: "WHATSAPP_LANGUAGE" },
   may: { version: "WHATSAPP_API_VERSION", baseUrl: "WHATSAPP_BASE_URL" },

@@ -1,6 +1,6 @@
 /**
- * Environment variables for a sender's options. `needs`: all are required. `needsOneOf`: one is required. `may`:
- * optional.
+ * Environment variables of a sender's options, as `phoneproof dev --sender <name>` reads them. `needs`: all are
+ * required. `needsOneOf`: one is required. `may`: optional.
  */
 export interface Variables {
   readonly needs: Readonly<Record<string, string>>;
