@@ -4,10 +4,7 @@ import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { type SiteverifyOptions, siteverify, siteverifyOptions } from "./siteverify.js";
 
 export interface RecaptchaChallengeOptions extends SiteverifyOptions {
-  /**
-   * reCAPTCHA v3: the lowest score that passes, 0 (a bot) to 1. Default: 0.5. v2 has no score and passes unless this is
-   * set.
-   */
+  /** reCAPTCHA v3: the lowest score that passes, 0 (a bot) to 1. Default: 0.5. If set, v2 fails: it has no score. */
   readonly minScore?: number | undefined;
   /** reCAPTCHA v3: the `action` that the page set. Default: any. */
   readonly action?: string | undefined;

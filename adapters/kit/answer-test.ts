@@ -3,10 +3,7 @@ import { pick } from "./json.js";
 import { optionError, requireText } from "./option-error.js";
 import type { CarrierResponse } from "./request.js";
 
-/**
- * Tests a response: a regular expression on its text, values at a path in its JSON (`"messages.0.status"`), or a
- * function.
- */
+/** Tests a response: a regular expression on its text, values at a path in its JSON, or a function. */
 export type AnswerTest = RegExp | { readonly path: string; readonly values: readonly (string | number | boolean)[] } | ((answer: CarrierResponse) => boolean);
 
 /** @throws TypeError for an invalid test. */

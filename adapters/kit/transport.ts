@@ -26,10 +26,7 @@ interface WebStream {
 
 /** How to reach a carrier or another external API: options of every HTTP sender and lookup. */
 export interface TransportOptions {
-  /**
-   * The API's base URL, without an operation's path: another region, or a test server. Default: the carrier's public
-   * one.
-   */
+  /** The API's base URL, without an operation's path, for another region or a test server. Default: the public one. */
   readonly baseUrl?: string;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch;
@@ -106,10 +103,7 @@ export function neverConnected(error: unknown): boolean {
   });
 }
 
-/**
- * The system's code of a failed connection, such as `ENOTFOUND`, `ECONNREFUSED` or `CERT_HAS_EXPIRED`; undefined if
- * there is none.
- */
+/** The system's code of a failed connection, such as `ENOTFOUND` or `CERT_HAS_EXPIRED`; undefined without one. */
 export function connectionCode(error: unknown): string | undefined {
   for (const { code, errors } of causes(error)) {
     if (typeof code === "string" && /^[A-Za-z_]\w{2,63}$/.test(code)) return code;

@@ -12,10 +12,7 @@ export type WantedFact = (typeof allFacts)[number];
 export interface LookupChainOptions {
   /** Seconds that each provider may take. Default and maximum: an even share of the lookup's remaining time. */
   readonly timeout?: number;
-  /**
-   * The chain stops, and pays no further provider, once these are known. Default: all of them; lines without a network
-   * need none.
-   */
+  /** Once these are known, no other provider is asked or paid. Default: all; lines without a network need none. */
   readonly wants?: readonly WantedFact[];
   /** Default: the platform's timers. */
   readonly clock?: Clock;

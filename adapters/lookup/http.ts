@@ -26,10 +26,7 @@ export interface HttpLookupOptions extends Omit<LookupOptions, "baseUrl"> {
   /** Form fields. */
   readonly form?: Readonly<Record<string, Template>>;
   readonly json?: JsonTemplate;
-  /**
-   * Where the facts are; at least one. `mccmnc` is MCC and MNC together, as `20801` or `208-01`, and overrides `mcc`
-   * and `mnc`.
-   */
+  /** Where the facts are; at least one. `mccmnc`, MCC and MNC as `20801` or `208-01`, overrides `mcc` and `mnc`. */
   readonly facts: { readonly [field in "carrier" | "line_type" | "mcc" | "mnc" | "mccmnc" | "number_ported"]?: AnswerField };
   /** Maps the source's line type words, in any case, to ours. Unlisted words are ignored. Default: none. */
   readonly lineTypes?: Readonly<Record<string, NonNullable<LookupFacts["line_type"]>>>;

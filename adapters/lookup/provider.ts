@@ -26,10 +26,7 @@ export interface LookupApi {
   unknown(answer: CarrierResponse): boolean;
   /** The number that a response of 200 to 299 is about, with or without `+`. */
   number(answer: CarrierResponse): unknown;
-  /**
-   * Reads a response of 200 to 299; use `fact` to keep only well-formed values. `undefined`: the response has an
-   * unexpected form.
-   */
+  /** Reads a response of 200 to 299; `fact` keeps only well-formed values. `undefined`: it has an unexpected form. */
   read(answer: CarrierResponse): (LookupFacts & Pick<LookupResult, "incomplete" | "failed">) | undefined;
   /** The provider's own error code in a response. Default: none. */
   errorCode?(answer: CarrierResponse): unknown;

@@ -43,10 +43,7 @@ export interface AwsSignedOptions extends EventOptions, CarrierOptions {
   readonly credentials: AwsCredentials | (() => AwsCredentials | Promise<AwsCredentials>);
 }
 
-/**
- * Your own SDK client. Create it with `maxAttempts: 1`: the SDK retries failed requests, and each retry could send a
- * second message.
- */
+/** Your own SDK client. Create it with `maxAttempts: 1`: each of the SDK's retries could send a second message. */
 export interface AwsClientOptions extends EventOptions, SenderOptions {
   readonly client: AwsClient;
   /** `SendTextMessageCommand` of `@aws-sdk/client-pinpoint-sms-voice-v2`. */
@@ -170,10 +167,7 @@ function clientSender(name: string, options: AwsClientOptions): SmsSender {
   });
 }
 
-/**
- * SDK errors: `$fault` says who caused a service error. Missing credentials and failed connections mean that the
- * message was not sent.
- */
+/** Known not to be sent: missing credentials, failed connections, and service errors with `$fault: "client"`. */
 function judgeError(error: unknown, context: SendContext): SendOutcome {
   const { name, $fault, $metadata } = (error ?? {}) as { name?: unknown; $fault?: unknown; $metadata?: { httpStatusCode?: unknown } };
   const token = errorToken(name);

@@ -39,20 +39,11 @@ export interface HttpSenderOptions extends Omit<CarrierOptions, "baseUrl" | "ext
   readonly json?: JsonTemplate;
   /** Any other body; the function must do its own escaping. Set its `content-type` in `headers`. */
   readonly body?: (message: CodeMessage, from: string | undefined) => string;
-  /**
-   * Test for acceptance: a response of 200 to 299 counts as accepted if it matches, otherwise as unknown. Default: all
-   * of them count as accepted.
-   */
+  /** Test for acceptance: a response of 200 to 299 that does not match counts as unknown. Default: all match. */
   readonly accepted?: AnswerTest;
-  /**
-   * Test for rejection, checked first: a matching response of any status means that the message was definitely not
-   * sent.
-   */
+  /** Test for rejection, checked first: at any status, a match means that the message was definitely not sent. */
   readonly rejected?: AnswerTest;
-  /**
-   * Where the carrier's message id is: a path in the response's JSON, a regular expression on its text (first group),
-   * or a function.
-   */
+  /** The message id: a path in the response's JSON, a regular expression on its text (first group), or a function. */
   readonly messageId?: string | RegExp | ((answer: HttpResponse) => string | undefined);
   /** Where the carrier's error code is, for reasons: a path in the response's JSON. */
   readonly errorCode?: string;

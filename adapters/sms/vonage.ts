@@ -17,16 +17,10 @@ export type { ByLanguage } from "./kit/by-language.js";
 export type { VonageWebhookOptions };
 
 export interface VonageAccount {
-  /**
-   * With `apiSecret`: basic authentication. Receipts go to the account's status webhook unless a message has its own
-   * URL.
-   */
+  /** With `apiSecret`: basic authentication. Receipts without a message's URL go to the account's status webhook. */
   readonly apiKey?: string;
   readonly apiSecret?: string;
-  /**
-   * With `privateKey`: a JSON Web Token for each request. Receipts go to the application's status webhook unless a
-   * message has its own URL.
-   */
+  /** With `privateKey`: a JWT for each request. Receipts without a message's URL go to the application's webhook. */
   readonly applicationId?: string;
   /** PEM. */
   readonly privateKey?: string;

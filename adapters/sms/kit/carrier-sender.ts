@@ -8,10 +8,7 @@ import { notSent } from "./outcomes.js";
 
 /** Options of every HTTP sender. */
 export interface CarrierOptions<V = unknown> extends SenderOptions<V>, TransportOptions {
-  /**
-   * `true`: reports each entered code to the carrier, if the carrier supports it (see the sender's page). Default:
-   * `false`.
-   */
+  /** `true`: reports each entered code to a carrier that supports it (see the sender's page). Default: `false`. */
   readonly conversions?: boolean;
 }
 
@@ -45,20 +42,11 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   readonly unreachable?: (code: string) => boolean;
   /** A documented, free request that sends nothing and needs the credentials. Default: none. */
   credentials?(context: { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
-  /**
-   * Whether an error code means, at any status outside 200 to 299, that the credentials are invalid. 401 always means
-   * so.
-   */
+  /** Whether an error code, at any status outside 200 to 299, means invalid credentials. 401 always does. */
   readonly refusesCredentials?: (code: string) => boolean;
-  /**
-   * The carrier's receipts do not always echo our reference or go to a message's own URL, so its id must find them.
-   * Default: `false`.
-   */
+  /** Its receipts may lack our reference and a message's own URL, so its id must find them. Default: `false`. */
   readonly receiptsById?: boolean;
-  /**
-   * With the option `conversions`: reports to the carrier that the code of its message was entered. Default: not
-   * supported.
-   */
+  /** With the option `conversions`: reports that the code of a message was entered. Default: not supported. */
   conversion?(messageId: string, context: { readonly baseUrl: string; readonly now: number }): CarrierRequest | Promise<CarrierRequest>;
 }
 

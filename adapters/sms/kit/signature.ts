@@ -16,10 +16,7 @@ const jwtHashes: ReadonlyMap<unknown, string> = new Map([
   ["HS512", "sha512"],
 ]);
 
-/**
- * Returns the claims of a JSON Web Token signed by HMAC (HS256, HS384 or HS512 only); undefined if it is invalid or not
- * signed with `secret`.
- */
+/** The claims of a JSON Web Token signed with `secret` (HS256, HS384 or HS512 only); undefined for any other. */
 export function readJwt(token: string, secret: string): Readonly<Record<string, unknown>> | undefined {
   const parts = token.split(".");
   const [head = "", claims = "", signature = ""] = parts;

@@ -42,10 +42,7 @@ export function openFrom(from: SenderId | undefined, kind: { readonly ton: numbe
 const fix =
   "must be + and up to 15 digits, a short code of up to 8 digits, or a name of up to 11 ASCII characters with a letter in it: give one of these, or leave it out";
 
-/**
- * 1/1 (international, E.164) for `+` and digits, 3/0 (network specific) for a short code, 5/0 (alphanumeric) for a
- * name.
- */
+/** 1/1 (E.164) for `+` and digits, 3/0 (network specific) for a short code, 5/0 (alphanumeric) for a name. */
 function sourceAddress(text: string): Address | undefined {
   if (/^\+\d{5,15}$/.test(text)) return { ton: 1, npi: 1, address: text.slice(1) };
   if (/^\d{1,8}$/.test(text)) return { ton: 3, npi: 0, address: text };

@@ -74,10 +74,7 @@ export function handover(settings: Settings, link: Link, answered: () => void) {
   }
 
   return {
-    /**
-     * Submits the parts of a message in order. Parts not written by `dueAt` (milliseconds since the epoch) are given
-     * up.
-     */
+    /** Submits a message's parts in order. Those not written by `dueAt` (milliseconds since the epoch) are given up. */
     send: (bodies: readonly BodyAt[], dueAt: number, signal: AbortSignal) =>
       new Promise<SendOutcome>((resolve) => {
         function submitFrom(index: number): void {

@@ -26,10 +26,7 @@ export interface SmppStatus {
   readonly window: number;
   /** Receipts that `onReceipt` has not finished. */
   readonly receipts: number;
-  /**
-   * The second connection, for receipts, if `bindType` makes two; `state` and `error` above are those of the first, for
-   * messages.
-   */
+  /** The second connection, for receipts, if `bindType` makes two; `state` and `error` above are of the first. */
   readonly receiver?: { readonly state: LinkState; readonly error?: string };
 }
 
@@ -40,17 +37,11 @@ export interface SmppSender extends SmsSender {
    */
   connect(): Promise<void>;
   status(): SmppStatus;
-  /**
-   * Takes no more messages, waits for pending responses and receipts, then unbinds and disconnects; all within
-   * `drainTimeout`.
-   */
+  /** Takes no more messages, waits for responses and receipts, then unbinds and disconnects; within `drainTimeout`. */
   close(): Promise<void>;
 }
 
-/**
- * A message still waiting this many milliseconds before its deadline is given up, so that the caller receives
- * "rejected" in time.
- */
+/** Milliseconds before its deadline at which a waiting message is given up, so that "rejected" arrives in time. */
 const giveUpBefore = 100;
 
 /**

@@ -13,10 +13,7 @@ export interface SmppParameter {
   readonly value: string | Uint8Array;
 }
 
-/**
- * Parameters for every message, per country (ISO 3166-1 alpha-2, with `default` for the rest), or a function of the
- * message.
- */
+/** Parameters for every message, per country (with `default` for the rest), or a function of the message. */
 export type SmppParameters = readonly SmppParameter[] | ByCountry<readonly SmppParameter[]> | ((message: CodeMessage) => readonly SmppParameter[] | undefined);
 
 /**

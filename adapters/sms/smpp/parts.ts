@@ -52,10 +52,7 @@ export function partsOf(
   });
 }
 
-/**
- * The header of a concatenated message with an 8-bit reference, which every phone supports (3GPP TS 23.040,
- * 9.2.3.24.1).
- */
+/** The header of a part, with an 8-bit reference: every phone supports it (3GPP TS 23.040, 9.2.3.24.1). */
 function header(reference: number, total: number, number: number): Buffer {
   return Buffer.of(5, 0, 3, reference & 0xff, total, number);
 }

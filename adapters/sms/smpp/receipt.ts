@@ -26,10 +26,7 @@ const byWord = statusWords({
   ],
 });
 
-/**
- * Bits of esm_class (5.2.12) that only a message centre sets: a receipt for the final outcome, and an intermediate
- * notification.
- */
+/** Bits of esm_class (5.2.12) that only a message centre sets: a final receipt, and an intermediate notification. */
 const receiptBits = 0x04 | 0x20;
 
 /**

@@ -7,10 +7,7 @@ import type { Settings } from "./settings.js";
 /** Builds the body of a queued submit_sm at the time it is written, in milliseconds since the epoch. */
 export type BodyAt = (now: number) => Buffer;
 
-/**
- * Returns a function that returns the submit_sms of a message in order, at least one, or a sentence that explains what
- * is wrong with the message.
- */
+/** Returns a function: a message's submit_sms in order, at least one, or a sentence on what is wrong with it. */
 export function submissions(settings: Settings): (message: CodeMessage) => readonly BodyAt[] | string {
   /**
    * Reference of the parts of one text. It starts at random, so that two processes rarely send a phone the same one.
