@@ -94,10 +94,7 @@ export function createOutbox(parts: DeliveryParts) {
     });
   };
 
-  /**
-   * Takes a record that this process holds until `leaseUntil`. If the queue is full, the record returns when its lease
-   * ends.
-   */
+  /** Takes a record held until `leaseUntil`. If the queue is full, the record returns when its lease ends. */
   const take = (auth: Authentication, leaseUntil: number): Work | undefined => {
     const key = keyOf(auth);
     const known = works.get(key);
@@ -189,10 +186,7 @@ export function createOutbox(parts: DeliveryParts) {
     await Promise.all([...works.values()].map(({ over }) => over));
   };
 
-  /**
-   * Delivers everything due now, and settles sends left over by a crash. The report includes all deliveries of this
-   * process until it ends.
-   */
+  /** Delivers what is due, settles what a crash left. Reports all deliveries of this process until it ends. */
   const flush = async (): Promise<FlushReport> => {
     const report = { delivered: 0, failed: 0, dead: 0 };
     const until = clock.now();

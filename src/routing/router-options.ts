@@ -20,19 +20,13 @@ export interface RouteOptions {
   readonly countries?: readonly CountryCode[] | "all" | undefined;
   /** Beginnings of numbers, for example `"+3361"`. Default: all numbers. */
   readonly prefixes?: readonly string[] | undefined;
-  /**
-   * `MCC` or `MCC-MNC`, for example `"208"` or `"208-01"`; needs the option `network`. Default: all networks, including
-   * unknown ones.
-   */
+  /** `MCC` or `MCC-MNC`, as `"208-01"`; needs the option `network`. Default: all networks, known or not. */
   readonly networks?: readonly string[] | undefined;
   /** Lower goes first. The next priority is for failover, retries, and when this one's breakers are open. Default 1. */
   readonly priority?: number | undefined;
   /** Share of the traffic among routes of the same priority. Default 1. */
   readonly weight?: number | undefined;
-  /**
-   * Price of a message, in the unit of `policy.limits.spend`; or by country, `{ default: 0.08, FR: 0.05 }`. Default:
-   * unknown.
-   */
+  /** Price of a message, in the unit of `policy.limits.spend`, or `{ default: 0.08, FR: 0.05 }`. Default: unknown. */
   readonly price?: number | { readonly [country in CountryCode | "default"]?: number } | undefined;
   /** Of a route that calls: the lines that it calls. Default `["Mobile", "FixedLine"]`. */
   readonly lines?: readonly ("Mobile" | "FixedLine")[] | undefined;
@@ -120,10 +114,7 @@ export interface RouterOptions {
   readonly store?: Store | undefined;
   /** Where the router logs failures of the store. Default `console`, without `info`. */
   readonly logger?: Logger | undefined;
-  /**
-   * The verifier's clock, if it is not the system's: codes are counted at the time at which the verifier sent them.
-   * Default: the system's clock.
-   */
+  /** The verifier's clock: codes are counted at the time at which it sent them. Default: the system's clock. */
   readonly clock?: Clock | undefined;
   /** Random numbers from 0 up to, not including, 1; for tests. Default `Math.random`. */
   readonly random?: (() => number) | undefined;
@@ -263,10 +254,7 @@ export type RouterSettings = z.output<typeof RouterSchema>;
 export type Route = RouterSettings["routes"][number];
 export type HealthSettings = RouterSettings["health"];
 
-/**
- * Checks the options and fills in the defaults; `undefined` counts as omitted. Throws a `TypeError` that names each
- * invalid option's path and the fix.
- */
+/** Fills in the defaults, also for `undefined`. Throws a `TypeError` that names each invalid option's path and fix. */
 export function readRouterOptions(options: RouterOptions): RouterSettings {
   const parsed = RouterSchema.safeParse(options, { error: plainWords });
   if (!parsed.success) throw new TypeError(`router: ${optionErrors(parsed.error, RouterSchema, "options").join("; ")}`);
