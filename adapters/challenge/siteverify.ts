@@ -13,10 +13,7 @@ export type Fetch = (
 export interface SiteverifyOptions {
   /** The site's secret key, from the provider's console. */
   readonly secret: string;
-  /**
-   * The hostname, or several, of the page where the challenge must be solved, as the provider reports it. Default: any
-   * that the site key allows.
-   */
+  /** The hostname or hostnames of the page, as the provider reports them. Default: any that the site key allows. */
   readonly hostname?: string | readonly string[] | undefined;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch | undefined;

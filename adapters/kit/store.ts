@@ -21,10 +21,7 @@ export class CorruptRecord extends Error {
   }
 }
 
-/**
- * Parses leased records. A corrupt one, or a node that is down (`errors`), must not hold up the others: an error is
- * thrown only if nothing else was found.
- */
+/** Parses leased records. An error, also one of `errors`, is thrown only if nothing else was found. */
 export function parseEach<T>(found: readonly T[], parse: (one: T) => StoredRecord, errors: unknown[] = []): StoredRecord[] {
   const records = found.flatMap((one) => {
     try {

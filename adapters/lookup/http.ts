@@ -14,10 +14,7 @@ export type { AnswerTest, JsonTemplate };
 export type AnswerField = string | ((answer: CarrierResponse) => unknown);
 
 export interface HttpLookupOptions extends Omit<LookupOptions, "baseUrl"> {
-  /**
-   * A template with the placeholders `{number}` (`+14155552671`), `{number_digits}` (`14155552671`) and `{country}`,
-   * percent-encoded in URLs.
-   */
+  /** A template with `{number}` (`+14155552671`), `{number_digits}` and `{country}`, percent-encoded in URLs. */
   readonly url: Template;
   /** Default: POST, or GET without `form` and `json`. */
   readonly method?: "POST" | "GET";

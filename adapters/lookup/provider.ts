@@ -8,10 +8,7 @@ import { openTransport, type TransportOptions, transportOptions } from "../kit/t
 
 /** Options of every lookup provider. */
 export interface LookupOptions extends TransportOptions {
-  /**
-   * Maximum cost of one lookup, in the unit of `policy.limits.spend`, to which it counts; required if that limit is
-   * set. Default: unknown.
-   */
+  /** Maximum cost of a lookup, in the unit of `policy.limits.spend`, which counts and requires it. Default: unknown. */
   readonly price?: number;
 }
 

@@ -13,10 +13,7 @@ import type { Variables } from "./kit/variables.js";
 export interface TelegramSenderOptions extends FixedOptions {
   /** The token of the Gateway account. */
   readonly token: string;
-  /**
-   * Seconds, 30 to 3600: a message that is not delivered within them is deleted, and its fee refunded. Default and
-   * maximum: the rest of the code's life.
-   */
+  /** Seconds, 30 to 3600: then an undelivered message is deleted and refunded. Default, maximum: the code's life. */
   readonly ttl?: number;
   /** A verified Telegram channel of the account, which the message comes from. Default: Telegram's own. */
   readonly senderUsername?: string;

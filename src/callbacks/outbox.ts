@@ -56,10 +56,7 @@ export function createOutbox(parts: DeliveryParts) {
   const interruptions = new Set<() => void>();
   let interrupted = false;
 
-  /**
-   * One step on a record: settles what is overdue, sends a fallback that is due, and delivers one event. Returns that
-   * delivery if this worker may continue.
-   */
+  /** Settles what is overdue, sends a fallback or delivers an event; returns that if this worker may continue. */
   const step = async (auth: Authentication): Promise<Delivery | undefined> => {
     const now = clock.now();
     const known = await withoutOverdue(auth, now);

@@ -8,7 +8,8 @@ import { base36, timestamp } from "../domain/time.js";
 import { isWebhookSecret, webhookSecretForm } from "../options/webhook-secret.js";
 
 /**
- * A signed delivery, ready to post. "Callbacks are signed according to Standard Webhooks (… several secrets while rotating); the id is constant over redeliveries"
+ * Signs a delivery.
+ * "Callbacks are signed according to Standard Webhooks (… several secrets while rotating); the id is constant over redeliveries"
  * (docs/contract.md#callback-signature). `secrets`: `whsec_<base64>`. `now`: milliseconds since the epoch. Throws if
  * there is no secret, or if one is too weak: nothing is sent that anyone could have signed. `rsaKey`: signs the form of
  * Prelude v2 too, as that API does.

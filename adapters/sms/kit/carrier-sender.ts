@@ -117,10 +117,7 @@ function checkCredentials<V>(api: CarrierApi<V>, answer: CarrierResponse | NoAns
   return { name, credentials: refused ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
 }
 
-/**
- * Evaluates a response, or why there is none. If this throws, the outcome is unknown; the error may contain a number or
- * a code and is not reported.
- */
+/** The outcome that a response means. An error on the way is not reported: it may hold a number or a code. */
 function judge<V>(api: CarrierApi<V>, answer: CarrierResponse | NoAnswer): SendOutcome {
   if ("reason" in answer) return answer.sent ? { outcome: "unknown", reason: answer.reason } : notSent(answer.reason);
   try {

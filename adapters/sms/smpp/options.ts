@@ -54,10 +54,7 @@ export interface SmppOptions {
    * Default: `"gsm"`.
    */
   readonly alphabet?: Alphabet;
-  /**
-   * data_coding of texts in `alphabet`, for message centres that require it: 1 is ASCII, 3 is Latin-1. Default: 0, the
-   * message centre's default alphabet.
-   */
+  /** data_coding of texts in `alphabet`, where required: 1 is ASCII, 3 is Latin-1. Default: 0, the default alphabet. */
   readonly dataCoding?: number;
   /**
    * How a text of several segments is submitted: `payload` sends it whole as message_payload, and the message centre

@@ -6,16 +6,10 @@ import { readString, tags } from "./pdu.js";
 import type { Settings } from "./settings.js";
 import { decodeText } from "./text.js";
 
-/**
- * message_state values 0 to 9 (SMPP 3.4, 5.2.28; SMPP 5.0, 4.7.15, which adds the first and the last) by their spelling
- * in a receipt's text.
- */
+/** message_state 0 to 9 (SMPP 3.4, 5.2.28; SMPP 5.0, 4.7.15, adds the first and the last) as spelt in a receipt. */
 const states = ["SCHEDLD", "ENROUTE", "DELIVRD", "EXPIRED", "DELETED", "UNDELIV", "ACCEPTD", "UNKNOWN", "REJECTD", "SKIPPED"];
 
-/**
- * Our status for each `stat:` of a receipt's text: the spellings of SMPP 3.4, appendix B, their full words, and
- * variants that message centres use.
- */
+/** Our status for each `stat:` of a receipt: as in SMPP 3.4, appendix B, in full, and as message centres vary it. */
 const byWord = statusWords({
   submitted: ["ACCEPTD", "ACCEPTED", "SCHEDLD", "SCHEDULED", "SUBMITD", "SUBMITTED", "ENQUEUD", "STAGED"],
   in_transit: ["ENROUTE", "BUFFRED", "BUFFERED", "SENT"],
