@@ -111,12 +111,12 @@ export function createRouteHealth(settings: HealthSettings, counts: Counts) {
   };
 
   return {
-    /** What the choice among routes that match a message depends on. */
-    conditions(countryCode: string | undefined, routes: readonly string[], now: number) {
+    /** Returns, for the name of a route that matches a message, what the choice among them depends on. */
+    conditions(countryCode: string | undefined, now: number) {
       const country = countryOf(countryCode);
       country.counts.usedAt = now;
       evaluate(country, now);
-      return routes.map((name) => conditionOf(country, name));
+      return (name: string) => conditionOf(country, name);
     },
 
     /**

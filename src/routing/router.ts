@@ -77,11 +77,10 @@ export function router(options: RouterOptions): Router {
 
   const rank = (destination: Destination): readonly RankedRoute[] => {
     const found = matching(destination);
-    const names = found.map(({ name }) => name);
-    const conditions = routeHealth.conditions(destination.country, names, clock.now());
+    const conditionOf = routeHealth.conditions(destination.country, clock.now());
     const tried = new Set(destination.routes_tried);
     const { channel, unreachable = [] } = destination;
-    const candidates = found.map(({ name, priority, weight, sender }, index): Candidate => {
+    const candidates = found.map(({ name, priority, weight, sender }): Candidate => {
       const own = channelOf(sender);
       const cost = cheapestFirst ? (priceFor(name, destination.country) ?? Number.MAX_VALUE) : 0;
       return {
@@ -92,10 +91,10 @@ export function router(options: RouterOptions): Router {
         tried: tried.has(name),
         wished: channel === own,
         unreachable: channel !== own && unreachable.includes(own),
-        ...conditions[index]!,
+        ...conditionOf(name),
       };
     });
-    return rankRoutes(candidates, { order: names.map(() => random()), probe: random(), probeShare: isFirst(destination) ? health.probeShare : 0 });
+    return rankRoutes(candidates, { order: found.map(() => random()), probe: random(), probeShare: isFirst(destination) ? health.probeShare : 0 });
   };
 
   return {
