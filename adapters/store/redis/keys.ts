@@ -1,6 +1,5 @@
 import type { StoredRecord } from "../../../src/ports/store.js";
 import { CorruptRecord, customerOf } from "../../kit/store.js";
-import { isUuid, packUuid, unpackUuid } from "../../kit/uuid.js";
 
 const nameOfRecord = /^(:[^:]*:|[^:]{22})(:[^:]*:|[^:]{22})$/;
 
@@ -55,6 +54,22 @@ export function parseMember(packed: string): string {
   if (!packed.startsWith("~")) return packed;
   if (packed.startsWith("~=")) return decodeURIComponent(packed.slice(2));
   return packed.startsWith("~~") ? packed.slice(1) : unpackUuid(packed.slice(1, 23)) + packed.slice(23);
+}
+
+/** Whether a text is a UUID in lower case. */
+const isUuid = (text: string): boolean => /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/.test(text);
+
+/** Packs a lower-case UUID into 22 characters; other texts are escaped between colons. */
+function packUuid(text: string): string {
+  return isUuid(text) ? Buffer.from(text.replaceAll("-", ""), "hex").toString("base64url") : `:${encodeURIComponent(text)}:`;
+}
+
+/** Reverses `packUuid`. */
+function unpackUuid(packed: string): string {
+  if (packed.startsWith(":")) return decodeURIComponent(packed.slice(1, -1));
+  return Buffer.from(packed, "base64url")
+    .toString("hex")
+    .replace(/^(.{8})(.{4})(.{4})(.{4})(.{12})$/, "$1-$2-$3-$4-$5");
 }
 
 const packed = /^[sw]([^|]+)\|([^|]+)\|(.*)$/s;
