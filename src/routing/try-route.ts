@@ -37,14 +37,16 @@ export function tryRoute(sender: SmsSender, message: CodeMessage, { signal, dead
     };
     const cancel = afterTurn(clock, timeLeft, stop);
     signal.addEventListener("abort", stop, { once: true });
-    const attempt = async () => judge(await sender.send(message, { signal: abort.signal, deadline, timeLeft }));
+    const attempt = async () => judge(await sender.send(message, { signal: abort.signal, deadline, timeLeft }), message);
     attempt()
-      .catch((error: unknown): TryResult => ({ outcome: propertiesOf(error).outcome === "rejected" ? "rejected" : "unknown", reason: words(error) }))
-      .then((result) => finish(discreet(result, message)));
+      .catch(
+        (error: unknown): TryResult => ({ outcome: propertiesOf(error).outcome === "rejected" ? "rejected" : "unknown", reason: reasonOf(error, message) }),
+      )
+      .then(finish);
   });
 }
 
-function judge(answer: unknown): TryResult {
+function judge(answer: unknown, message: CodeMessage): TryResult {
   const { outcome, messageId, idSpace, keepId, unreachable } = propertiesOf(answer);
   if (outcome === "accepted") {
     return {
@@ -54,19 +56,15 @@ function judge(answer: unknown): TryResult {
       ...(keepId === true && { keepId }),
     };
   }
-  if (outcome === "rejected") return { outcome, reason: words(answer), ...(unreachable === true && { unreachable }) };
-  if (outcome === "unknown") return { outcome, reason: words(answer) };
+  if (outcome === "rejected") return { outcome, reason: reasonOf(answer, message), ...(unreachable === true && { unreachable }) };
+  if (outcome === "unknown") return { outcome, reason: reasonOf(answer, message) };
   return { outcome: "unknown", reason: noOutcome };
 }
 
-function words(value: unknown): string {
-  const { reason, message } = propertiesOf(value);
-  const said = typeof reason === "string" ? reason : message;
-  return typeof said === "string" && said !== "" ? said.slice(0, 200) : "no reason given";
-}
-
-/** Removes the code and the number from the reason. */
-function discreet(result: TryResult, message: CodeMessage): TryResult {
-  if (result.reason === undefined) return result;
-  return { ...result, reason: withoutCodeAndNumber(result.reason.replaceAll(message.to.replace("+", ""), "…"), message) };
+/** Why it was not accepted, without the code and the number. */
+function reasonOf(answer: unknown, message: CodeMessage): string {
+  const { reason, message: text } = propertiesOf(answer);
+  const given = typeof reason === "string" ? reason : text;
+  if (typeof given !== "string" || given === "") return "no reason given";
+  return withoutCodeAndNumber(given.slice(0, 200).replaceAll(message.to.replace("+", ""), "…"), message);
 }
