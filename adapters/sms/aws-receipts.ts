@@ -1,8 +1,8 @@
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import { parseJson, pick } from "../kit/json.js";
-import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
+import { onlyOptions, optionError } from "../kit/option-error.js";
 import type { Fetch } from "../kit/transport.js";
-import { bodyText, malformed, openTolerance, readReport, type StatusWords, statusWords } from "./kit/report.js";
+import { bodyText, malformed, openSecrets, openTolerance, readReport, type StatusWords, statusWords } from "./kit/report.js";
 import { confirmSubscription, readTopic, snsReader } from "./sns.js";
 
 /** The `Context` key under which the sender puts our reference; events repeat it. */
@@ -46,13 +46,11 @@ export function awsReceipts(options: { readonly topicArn: string | readonly stri
   const name = "awsReceipts";
   onlyOptions(name, options, { topicArn: true, fetch: true, tolerance: true });
   const fix = 'Pass the ARN of the event destination\'s topic, for example "arn:aws:sns:eu-west-1:123456789012:sms-events".';
-  const arns = typeof options.topicArn === "string" || options.topicArn === undefined ? [options.topicArn] : options.topicArn;
-  const topics = arns.map((arn) => {
-    const topic = readTopic(requireText(name, "topicArn", arn, fix));
+  const topics = openSecrets(name, "topicArn", options.topicArn, fix).map((arn) => {
+    const topic = readTopic(arn);
     if (topic === undefined) throw optionError(name, "topicArn", "is not the ARN of an SNS topic", fix);
     return topic;
   });
-  if (topics.length === 0) throw optionError(name, "topicArn", "is an empty list", fix);
   const tolerance = openTolerance(name, options.tolerance, 3600);
   const fetch: Fetch = options.fetch ?? ((url, init) => globalThis.fetch(url, init));
   const readSns = snsReader(topics, fetch, tolerance);
