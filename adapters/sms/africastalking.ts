@@ -2,10 +2,9 @@ import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-error.js";
-import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, malformed, openUrlSecret, readReport, statusWords } from "./kit/report.js";
-import type { Variables } from "./kit/variables.js";
 
 export interface AfricasTalkingSenderOptions extends CarrierOptions<string> {
   /** The app's username; `sandbox` sends to the sandbox. */

@@ -5,10 +5,9 @@ import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierRequest } from "../kit/request.js";
 import { connectionCode, neverConnected } from "../kit/transport.js";
 import { contextKey } from "./aws-receipts.js";
-import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
 import { framedSender, type Made, type SenderOptions, senderOptions } from "./kit/framed-sender.js";
 import { acceptedAs, notSent } from "./kit/outcomes.js";
-import type { Variables } from "./kit/variables.js";
 import { type AwsCredentials, signV4 } from "./sigv4.js";
 
 export { awsReceipts } from "./aws-receipts.js";

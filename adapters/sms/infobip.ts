@@ -3,10 +3,9 @@ import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { isRecord, pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
-import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { bodyJson, isoTime, malformed, readReports, statusWords } from "./kit/report.js";
-import type { Variables } from "./kit/variables.js";
 
 export interface InfobipSenderOptions extends CarrierOptions {
   /** The account's own base URL, `https://xxxxx.api.infobip.com`. */

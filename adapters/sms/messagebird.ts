@@ -3,11 +3,10 @@ import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
-import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, expired, isoTime, malformed, openSecrets, readReport, statusWords } from "./kit/report.js";
 import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
-import type { Variables } from "./kit/variables.js";
 
 export interface MessageBirdSenderOptions extends CarrierOptions {
   readonly accessKey: string;

@@ -4,11 +4,10 @@ import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, requireText } from "../kit/option-error.js";
 import { basicAuth, digits } from "../kit/spelling.js";
-import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, isoTime, malformed, openSecrets, readReport, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
-import type { Variables } from "./kit/variables.js";
 
 export interface PlivoSenderOptions extends CarrierOptions {
   readonly authId: string;

@@ -3,11 +3,10 @@ import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
-import { type CarrierOptions, carrierOptions, carrierSender } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isoTime, isStale, openSecrets, openTolerance, readReport, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
-import type { Variables } from "./kit/variables.js";
 
 export interface SinchSenderOptions extends CarrierOptions {
   readonly servicePlanId: string;

@@ -4,11 +4,10 @@ import type { SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
 import { errorToken } from "../kit/error-code.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
-import { carrierSender, type FixedOptions, fixedOptions } from "./kit/carrier-sender.js";
+import { carrierSender, type FixedOptions, fixedOptions, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyJson, expired, isStale, openSecrets, openTolerance, readReport, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
-import type { Variables } from "./kit/variables.js";
 
 export interface TelegramSenderOptions extends FixedOptions {
   /** The token of the Gateway account. */

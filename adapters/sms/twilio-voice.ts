@@ -4,11 +4,10 @@ import { pick } from "../kit/json.js";
 import { onlyOptions } from "../kit/option-error.js";
 import { openTwilioAccount } from "../kit/twilio-account.js";
 import { keyUrls, readCallUrl } from "./kit/call-urls.js";
-import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
+import { carrierSender, silentOptions, type Variables } from "./kit/carrier-sender.js";
 import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { escapeXml, type Speech, speechFor, spokenCode } from "./kit/spoken.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
-import type { Variables } from "./kit/variables.js";
 import { judgeCall, keyTimeout, longestCall, longestRing, openPressKey, readCallStatus, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 
 export interface TwilioVoiceSenderOptions extends VoiceOptions<string> {

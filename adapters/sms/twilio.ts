@@ -5,11 +5,10 @@ import { onlyOptions } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { openTwilioAccount, type TwilioAccount } from "../kit/twilio-account.js";
 import { type ByLanguage, openByLanguage } from "./kit/by-language.js";
-import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { openSecrets, readReport, statusWords } from "./kit/report.js";
 import { readTwilioRequest } from "./kit/twilio-request.js";
-import type { Variables } from "./kit/variables.js";
 
 export type { ByLanguage, TwilioAccount };
 

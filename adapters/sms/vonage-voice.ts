@@ -5,10 +5,9 @@ import { onlyOptions, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
 import { applicationToken } from "../kit/vonage-token.js";
 import { keyUrls, readCallUrl } from "./kit/call-urls.js";
-import { carrierSender, silentOptions } from "./kit/carrier-sender.js";
+import { carrierSender, silentOptions, type Variables } from "./kit/carrier-sender.js";
 import { bodyJson, isoTime, malformed, readReport, statusWords } from "./kit/report.js";
 import { type Speech, speechFor, spokenCode } from "./kit/spoken.js";
-import type { Variables } from "./kit/variables.js";
 import { judgeCall, keyTimeout, longestCall, longestRing, openPressKey, readCallStatus, type VoiceOptions, withinCountries, withReply } from "./kit/voice.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
 

@@ -6,10 +6,9 @@ import type { CarrierResponse } from "../kit/request.js";
 import { basicAuth, digits } from "../kit/spelling.js";
 import type { TransportOptions } from "../kit/transport.js";
 import { applicationToken } from "../kit/vonage-token.js";
-import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, type SilentOptions, silentOptions, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { bodyJson, isoTime, readReport, statusWords } from "./kit/report.js";
-import type { Variables } from "./kit/variables.js";
 import { openWebhooks, refuseVonage, type VonageWebhookOptions } from "./kit/vonage-webhook.js";
 import { openWhatsappTemplate, type WhatsappTemplateOptions } from "./kit/whatsapp-template.js";
 

@@ -4,11 +4,10 @@ import type { SmsSender } from "../../src/ports/sms-sender.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { digits } from "../kit/spelling.js";
-import { carrierSender, type FixedOptions, fixedOptions } from "./kit/carrier-sender.js";
+import { carrierSender, type FixedOptions, fixedOptions, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs } from "./kit/outcomes.js";
 import { badSignature, bodyJson, type CarrierReport, malformed, openSecrets, readReports, statusWords } from "./kit/report.js";
 import { sameText } from "./kit/signature.js";
-import type { Variables } from "./kit/variables.js";
 import { openWhatsappTemplate, type WhatsappTemplateOptions } from "./kit/whatsapp-template.js";
 
 export type { ByLanguage } from "./kit/by-language.js";

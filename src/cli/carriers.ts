@@ -1,7 +1,7 @@
 import { africasTalkingSender, africasTalkingVariables } from "../../adapters/sms/africastalking.js";
 import { awsSender, awsVariables } from "../../adapters/sms/aws.js";
 import { infobipSender, infobipVariables } from "../../adapters/sms/infobip.js";
-import type { Variables } from "../../adapters/sms/kit/variables.js";
+import type { Variables } from "../../adapters/sms/kit/carrier-sender.js";
 import { messageBirdSender, messageBirdVariables } from "../../adapters/sms/messagebird.js";
 import { plivoSender, plivoVariables } from "../../adapters/sms/plivo.js";
 import { sinchSender, sinchVariables } from "../../adapters/sms/sinch.js";

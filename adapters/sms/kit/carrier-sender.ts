@@ -24,6 +24,16 @@ export type FixedOptions<V = unknown> = Omit<SilentOptions<V>, "from">;
 
 export const fixedOptions: OptionNames<FixedOptions> = { extra: true, receipts: true, ...transportOptions };
 
+/**
+ * Environment variables of a sender's options, as `phoneproof dev --sender <name>` reads them. `needs`: all are
+ * required. `needsOneOf`: one is required. `may`: optional.
+ */
+export interface Variables {
+  readonly needs: Readonly<Record<string, string>>;
+  readonly needsOneOf?: Readonly<Record<string, string>>;
+  readonly may: Readonly<Record<string, string>>;
+}
+
 /** One carrier's API: how to build a request and what its responses mean. */
 export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   /** The carrier's public base URL, without an operation's path. */

@@ -9,7 +9,7 @@ export type { CarrierRequest, CarrierResponse } from "../../kit/request.js";
 export { basicAuth, digits } from "../../kit/spelling.js";
 export type { Fetch, FetchResponse, TransportOptions } from "../../kit/transport.js";
 export type { ByCountry } from "./by-country.js";
-export { type CarrierApi, type CarrierOptions, carrierSender } from "./carrier-sender.js";
+export { type CarrierApi, type CarrierOptions, carrierSender, type Variables } from "./carrier-sender.js";
 export type { Extra, Fields } from "./extra.js";
 export { framedSender, type Made, type SenderFrame, type SenderOptions } from "./framed-sender.js";
 export { acceptedAs, idToken, notSent, rejectedWith } from "./outcomes.js";
@@ -32,4 +32,3 @@ export {
 } from "./report.js";
 export type { SenderId } from "./sender-id.js";
 export { claimTime, readJwt, sameText, sha256Hex } from "./signature.js";
-export type { Variables } from "./variables.js";
