@@ -1,5 +1,5 @@
 import { afterEach, describe, expect, it } from "vitest";
-import { evenPace } from "../../adapters/sms/smpp/pace.js";
+import { evenPace } from "../../adapters/sms/smpp/window.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 import { aMessage, eventually, type PeerPdu, type PeerSession } from "../support/smpp.js";
 import { closeBenches, openBench } from "../support/smpp-bench.js";
