@@ -8,7 +8,7 @@ import { openTransport, type TransportOptions, transportOptions } from "../kit/t
 
 /** Options of every lookup provider. */
 export interface LookupOptions extends TransportOptions {
-  /** Maximum cost of a lookup, in the unit of `policy.limits.spend`, which counts and requires it. Default: unknown. */
+  /** Maximum cost of a lookup; counts towards `policy.limits.spend`, and is required with it. Default: unknown. */
   readonly price?: number;
 }
 

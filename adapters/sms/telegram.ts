@@ -12,7 +12,7 @@ import { sameText } from "./kit/signature.js";
 export interface TelegramSenderOptions extends FixedOptions {
   /** The token of the Gateway account. */
   readonly token: string;
-  /** Seconds, 30 to 3600: then an undelivered message is deleted and refunded. Default, maximum: the code's life. */
+  /** Seconds, 30 to 3600, after which an undelivered message is deleted and refunded. Default: the code's life. */
   readonly ttl?: number;
   /** A verified Telegram channel of the account, which the message comes from. Default: Telegram's own. */
   readonly senderUsername?: string;

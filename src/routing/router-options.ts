@@ -124,7 +124,7 @@ export interface RouterOptions {
 const methods = <T>(what: string, names: readonly (keyof T & string)[]) =>
   z.custom<T>(
     (value) => typeof value === "object" && value !== null && names.every((name) => typeof (value as Record<string, unknown>)[name] === "function"),
-    `must be ${what}: an object with the methods ${names.join(", ")}`,
+    `must be ${what}: an object with the method${names.length > 1 ? "s" : ""} ${names.join(", ")}`,
   );
 const listOf = (one: z.ZodType<string>) => z.array(one, "must be a list").min(1, "must not be empty: leave it out for a route that takes every number");
 const written = (pattern: RegExp, fix: string) => z.string(fix).regex(pattern, fix);

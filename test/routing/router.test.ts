@@ -542,7 +542,7 @@ describe("invalid options throw at construction, with the option and the fix", (
     [{ routes: [] }, "router: routes must hold at least one route"],
     [{ routes: [good, { ...good }] }, 'router: routes.1.name is "a", as is routes.0.name: give each route its own name'],
     [{ routes: [{ ...good, name: "" }] }, /routes\.0\.name must be 1 to 64 letters/],
-    [{ routes: [{ ...good, sender: {} }] }, /routes\.0\.sender must be an SMS sender: an object with the methods send/],
+    [{ routes: [{ ...good, sender: {} }] }, /routes\.0\.sender must be an SMS sender: an object with the method send/],
     [{ routes: [{ ...good, countries: [] }] }, "router: routes.0.countries must not be empty: leave it out for a route that takes every number"],
     [{ routes: [{ ...good, countries: ["fr"] }] }, /routes\.0\.countries\.0 must be an ISO 3166-1 alpha-2 code in capitals/],
     [{ routes: [{ ...good, countries: "FR" }] }, /routes\.0\.countries must be "all" or a list/],
