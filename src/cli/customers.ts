@@ -1,5 +1,6 @@
 import type { CustomersOfStore } from "../access/customers/customers.js";
 import { createVerifier } from "../create-verifier.js";
+import { defined } from "../domain/defined.js";
 import { flags, integer, parse, valued } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { quietOptions } from "./quiet.js";
@@ -62,7 +63,7 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   const secret = secretIn(env);
   if (secret === undefined) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);
   const [uuid = values.uuid, key_id] = words;
-  const argument = {
+  const argument = defined({
     customer_uuid: uuid,
     key_id,
     // "" removes the name.
@@ -72,8 +73,7 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
     limit: values.limit === undefined ? undefined : integer("--limit", values.limit, 1, 1_000),
     after: values.after,
     overlap: values.overlap === undefined ? undefined : integer("--overlap", values.overlap, 0, 31_536_000),
-  };
-  const given = Object.fromEntries(Object.entries(argument).filter(([, value]) => value !== undefined));
+  });
   const place = readPlace(values, env);
   if ("file" in place && values.prefix !== undefined) throw new TypeError("--prefix has no effect with a file");
   if ("file" in place && place.file === undefined) throw new TypeError(`${command} needs a file: --data memory is empty`);
@@ -84,7 +84,7 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
     secret,
     /** Whether to print one JSON object per line. */
     json: values.json ?? false,
-    run: (customers: CustomersOfStore) => action.run(customers, given as never),
+    run: (customers: CustomersOfStore) => action.run(customers, argument as never),
   };
 }
 

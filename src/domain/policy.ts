@@ -1,3 +1,4 @@
+import { defined } from "./defined.js";
 import { defaultSpamPolicy, type SpamPolicy } from "./spam-policy.js";
 
 /** Allows at most `limit` in every window of `window` seconds. */
@@ -147,11 +148,6 @@ export function withOverride(policy: Policy, override: PolicyOverride): Policy {
 
 function changed<T extends object>(value: T, change: Change<T>): T {
   return { ...value, ...defined(change) };
-}
-
-/** Returns a copy without `undefined` properties, which count as absent. */
-export function defined<T extends object>(value: T): Partial<T> {
-  return Object.fromEntries(Object.entries(value).filter(([, one]) => one !== undefined)) as Partial<T>;
 }
 
 /** Returns what is wrong with a lifetime: a value above a day is usually in milliseconds. */

@@ -2,10 +2,11 @@ import * as z from "zod";
 import { conversions } from "../contract/conversion.js";
 import { isHttp } from "../domain/callback-url.js";
 import { countryError } from "../domain/countries.js";
+import { defined } from "../domain/defined.js";
 import { type ListIndex, type ListQuestion, readList } from "../domain/lists.js";
 import { type MessageTemplate, type MessageText, markError } from "../domain/message.js";
 import { canonicalNumber } from "../domain/phone-number.js";
-import { defaultPolicy, defined, withOverride } from "../domain/policy.js";
+import { defaultPolicy, withOverride } from "../domain/policy.js";
 import { isCellRule, type SpamRule } from "../domain/spam.js";
 import { parsePrice } from "../domain/spend.js";
 import type { Customers } from "../ports/customers.js";
@@ -119,7 +120,7 @@ function messageSchema() {
   const ids = object({ entity: text().min(1).optional(), template: text().min(1).optional() });
   const registered = object({
     text: checkedText((one) => markError(one) ?? (one.includes("{code}") ? undefined : "must contain {code}")),
-    ids: ids.transform(defined).default({}),
+    ids: ids.transform((byLanguage) => defined(byLanguage)).default({}),
     autofill: flag().default(false),
   });
   return object({

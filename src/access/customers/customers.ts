@@ -11,6 +11,7 @@ import {
   withKeyInPlaceOf,
   withoutKey,
 } from "../../domain/customers.js";
+import { defined } from "../../domain/defined.js";
 import type { PolicyOverride } from "../../domain/policy.js";
 import { timestamp } from "../../domain/time.js";
 import { VerifierError } from "../../errors.js";
@@ -307,11 +308,6 @@ function shownKey(key: CustomerKey, now: number, lastUsedOn?: string): StoredKey
 }
 
 const timestampOrNone = (ms: number | undefined) => (ms === undefined ? undefined : timestamp(ms));
-
-/** Omits undefined fields. */
-function defined<T extends object>(fields: { readonly [Field in keyof Required<T>]: T[Field] | undefined }): T {
-  return Object.fromEntries(Object.entries(fields).filter(([, value]) => value !== undefined)) as T;
-}
 
 function accepted({ next, problem }: Changed): CustomerRecord {
   if (problem !== undefined) throw refused(`${problem}.`);
