@@ -4,6 +4,7 @@ import type { Core } from "../core/core.js";
 import { throttledLogger } from "../core/loggers.js";
 import { type Authentication, type OutboxEvent, type Send, sendOf } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
+import { defined } from "../domain/defined.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { VerifierError } from "../errors.js";
 import type { AlarmEvent, FiredRule, RefusedEvent, SentEvent, VerifierEvent } from "../ports/events.js";
@@ -51,13 +52,11 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
   });
   const metrics = createMetrics(outages, waiting);
 
-  const about = ({ customer, id, number, country }: Authentication) => ({
-    at: clock.now(),
-    customer_uuid: customer,
-    authentication_uuid: id,
-    phone_number: maskNumber(number),
-    ...(country !== undefined && { country }),
-  });
+  const tellOf = ({ customer, id, number, country }: Authentication, facts: Facts): void => {
+    if (onEvent === undefined) return;
+    const of = { at: clock.now(), customer_uuid: customer, authentication_uuid: id, phone_number: maskNumber(number), country };
+    tell(defined({ ...facts, ...of }) as VerifierEvent);
+  };
 
   return {
     outages,
@@ -72,77 +71,44 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     failed: (operation: Operation, error: unknown) =>
       metrics.operation(operation, error instanceof VerifierError ? error.code : "internal_server_error", undefined),
 
-    created(auth: Authentication): void {
-      if (onEvent !== undefined) tell({ type: "created", ...about(auth) });
-    },
+    created: (auth: Authentication): void => tellOf(auth, { type: "created" }),
 
     refused(operation: RefusedEvent["operation"], status: RefusedEvent["status"], auth: Authentication, decisions: readonly Decision[]): void {
-      const rules = decisions.flatMap(({ rule, mode, value, threshold, reason }): FiredRule[] => {
-        if (mode === "route") return [];
-        return [
-          {
-            rule,
-            mode,
-            ...(value !== undefined && { value }),
-            ...(threshold !== undefined && { threshold }),
-            ...(reason !== undefined && { reason }),
-          },
-        ];
-      });
+      const rules = decisions.flatMap(({ rule, mode, value, threshold, reason }): FiredRule[] =>
+        mode === "route" ? [] : [defined({ rule, mode, value, threshold, reason })],
+      );
       for (const { rule, mode } of rules) metrics.fired(rule, mode);
-      if (onEvent !== undefined) tell({ type: "refused", operation, status, rules, ...about(auth) });
+      tellOf(auth, { type: "refused", operation, status, rules });
     },
 
-    sent(auth: Authentication, { attempt, outcome, route, channel, fallback, took, reason }: HandOverOutcome): void {
-      metrics.message(auth.country, route, channel, outcome, took);
-      if (onEvent === undefined) return;
-      tell({
-        type: "sent",
-        attempt,
-        outcome,
-        took,
-        ...(route !== undefined && { route }),
-        ...(channel !== undefined && { channel }),
-        ...(fallback && { fallback }),
-        ...(reason !== undefined && { reason }),
-        ...about(auth),
-      });
+    sent(auth: Authentication, outcome: HandOverOutcome): void {
+      metrics.message(auth.country, outcome.route, outcome.channel, outcome.outcome, outcome.took);
+      tellOf(auth, { type: "sent", ...outcome });
     },
 
     /** `attempt`: the message that carried the code; absent for a test number, which is not counted. */
     checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void {
       if (attempt !== undefined) metrics.verified(auth.country, sendOf(auth, attempt));
-      if (onEvent !== undefined) tell({ type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0), ...about(auth) });
+      tellOf(auth, { type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0) });
     },
 
-    canceled(auth: Authentication): void {
-      if (onEvent !== undefined) tell({ type: "canceled", ...about(auth) });
-    },
+    canceled: (auth: Authentication): void => tellOf(auth, { type: "canceled" }),
 
     /** A delivery was confirmed. `attempt`: the message that it counts for. `isTest`: of a test number, not counted. */
     confirmed(auth: Authentication, attempt: number | undefined, isTest: boolean): void {
       if (!isTest) metrics.verified(auth.country, sendOf(auth, attempt));
-      if (onEvent !== undefined) tell({ type: "confirmed", purpose: auth.purpose ?? "", ...about(auth) });
+      tellOf(auth, { type: "confirmed", purpose: auth.purpose ?? "" });
     },
 
     receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void {
       const { route, channel } = sendOf(auth, attempt) ?? {};
       metrics.receipt(route, status);
-      if (onEvent === undefined) return;
-      tell({
-        type: "receipt",
-        attempt,
-        status,
-        ...(route !== undefined && { route }),
-        ...(channel !== undefined && { channel }),
-        ...(error !== undefined && { error }),
-        ...about(auth),
-      });
+      tellOf(auth, { type: "receipt", attempt, status, route, channel, error });
     },
 
     callback(auth: Authentication, { sequence, status }: OutboxEvent, outcome: "delivered" | "failed" | "dead", reason: string | undefined): void {
       metrics.callback(outcome);
-      if (onEvent !== undefined) tell({ type: "callback", outcome, status, sequence, ...(reason !== undefined && { reason }), ...about(auth) });
+      tellOf(auth, { type: "callback", outcome, status, sequence, reason });
     },
 
     alarm(event: AlarmEvent): void {
@@ -151,3 +117,9 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     },
   };
 }
+
+/** An event without what `tellOf` reads from its authentication. Fields that are undefined are left out. */
+type Facts<Event = VerifierEvent> = Event extends { readonly authentication_uuid: string }
+  ? Undefinable<Omit<Event, "at" | "customer_uuid" | "authentication_uuid" | "phone_number" | "country">>
+  : never;
+type Undefinable<T> = { readonly [Field in keyof T]: Partial<T> extends Pick<T, Field> ? T[Field] | undefined : T[Field] };
