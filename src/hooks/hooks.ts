@@ -66,7 +66,7 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
     if (asked.method !== "POST") return plain(405, "This route accepts POST only.", { allow: "POST" });
     const { hook, template } = found;
     const request = readOnce(asked);
-    const bytes = () => bodyOf(http.clock, request, bodyLimit, (body) => exactBytes(body, bodyLimit, "hooks", "this identity server's requests"));
+    const bytes = async () => exactBytes(await bodyOf(http.clock, request, bodyLimit), bodyLimit, "hooks", "this identity server's requests");
     const body = () => (isForm(request) ? readUrlEncoded(http.clock, request, bodyLimit).then(Object.fromEntries) : readJson(http.clock, request, bodyLimit));
     const { authenticate } = found.confirmed ?? hook;
     const refused = await authenticate({ header: request.header, now: http.clock.now(), bytes, pathSecret: found.pathSecret });

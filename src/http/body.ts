@@ -12,18 +12,15 @@ const bodyTime = 10_000;
 /** Levels of nesting; the known fields need one. */
 const depthLimit = 32;
 
-/** application/json, its variants, and what clients send by default. */
-const jsonType = /^application\/(?:[a-z0-9!#$&^_.+-]+\+)?json$/;
-
 const utf8 = new TextDecoder("utf-8", { fatal: true });
 
 /**
- * Reads a body and passes it to `read`. Without a body after 10 s the response is 408: hosts may set no limit, and
- * twenty slow uploads would otherwise hold twenty connections forever.
+ * Reads a body. Without a body after 10 s the response is 408: hosts may set no limit, and twenty slow uploads would
+ * otherwise hold twenty connections forever.
  */
-export async function bodyOf<T>(clock: Clock, request: HttpRequest, limit: number, read: (body: HttpBody, request: HttpRequest) => T): Promise<T> {
+export async function bodyOf(clock: Clock, request: HttpRequest, limit: number): Promise<HttpBody> {
   try {
-    return read(await withTimeout(clock, bodyTime, () => request.body(limit)), request);
+    return await withTimeout(clock, bodyTime, () => request.body(limit));
   } catch (error) {
     throw error instanceof TimedOut ? new VerifierError("request_timeout", `The body did not arrive within ${bodyTime / 1000} seconds.`) : error;
   }
@@ -44,9 +41,10 @@ interface Form<T> {
 const jsonForm: Form<unknown> = {
   type: "application/json",
   title: "JSON",
-  isTypeOf: isJson,
+  // Its variants, and what clients send by default.
+  isTypeOf: (contentType = "") => /^\s*(application\/([a-z0-9!#$&^_.+-]+\+)?json\s*)?(;|$)/i.test(contentType),
   parse: (text) => sound(JSON.parse(text)),
-  take: sound,
+  take: (value) => sound(value),
   write: (value) => JSON.stringify(value) ?? "",
 };
 
@@ -74,7 +72,7 @@ export function readUrlEncoded(clock: Clock, request: HttpRequest, limit = bodyL
 
 async function readForm<T>(clock: Clock, request: HttpRequest, form: Form<T>, limit: number): Promise<T> {
   if (!form.isTypeOf(request.header("content-type"))) throw new VerifierError("bad_request", `The content-type must be ${form.type}.`);
-  return bodyOf(clock, request, limit, (body) => toValue(body, request, form, limit));
+  return toValue(await bodyOf(clock, request, limit), request, form, limit);
 }
 
 /**
@@ -88,12 +86,6 @@ export function exactBytes(body: HttpBody, limit: number, handler: string, signe
   throw new Error(
     `a body parser of the host parsed the body before the ${handler} handler received it, but ${signers} sign its exact bytes: mount the ${handler} handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })`,
   );
-}
-
-function isJson(given = ""): boolean {
-  if (given === "application/json") return true;
-  const type = given.split(";", 1)[0]?.trim().toLowerCase() ?? "";
-  return type === "" || jsonType.test(type);
 }
 
 /** What a host's parser, such as `express.urlencoded()`, made of a form. Nested fields, which no request has, are left out. */
@@ -148,20 +140,16 @@ function decode(bytes: Uint8Array, form: Form<unknown>, encoding: string | undef
   }
 }
 
-function sound(value: unknown): unknown {
-  if (isSound(value, 0)) return value;
-  throw new VerifierError("bad_request", `The body must not nest deeper than ${depthLimit} levels or hold a key named __proto__.`);
-}
-
 /**
- * No `__proto__` key at any level, and no deep nesting (docs/contract.md#sound-bodies): no request needs them, and both
- * are used to attack parsers.
+ * Returns the value if it has no `__proto__` key at any level, and no deep nesting (docs/contract.md#sound-bodies): no
+ * request needs them, and both are used to attack parsers.
  */
-function isSound(value: unknown, depth: number): boolean {
-  if (typeof value !== "object" || value === null) return true;
-  if (depth >= depthLimit || Object.hasOwn(value, "__proto__")) return false;
-  for (const inner of Object.values(value)) if (!isSound(inner, depth + 1)) return false;
-  return true;
+function sound(value: unknown, depth = 0): unknown {
+  if (typeof value !== "object" || value === null) return value;
+  if (depth >= depthLimit || Object.hasOwn(value, "__proto__"))
+    throw new VerifierError("bad_request", `The body must not nest deeper than ${depthLimit} levels or hold a key named __proto__.`);
+  for (const inner of Object.values(value)) sound(inner, depth + 1);
+  return value;
 }
 
 /** `encoding`: the content encoding that may have prevented reading. */

@@ -39,7 +39,7 @@ export function createReceiptHandler(messages: Messages): (request: HttpRequest)
       const { method, path, query = "", header } = request;
       const target = readReceiptUrl(messages.keyring, query);
       if (target === "forged") throw notOurs();
-      const body = await bodyOf(messages.clock, request, bodyLimit, (one) => bytesOf(messages, source.provider, one));
+      const body = bytesOf(messages, source.provider, await bodyOf(messages.clock, request, bodyLimit));
       const reading = await source.read({ method, url: `${receiptBase}${path}${query}`, header, body }, messages.clock.now());
       return await settle(messages, source.provider, reading, target);
     } catch (error) {
