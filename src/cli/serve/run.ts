@@ -11,8 +11,7 @@ import { followConnections } from "./connections.js";
 import { createHealth } from "./health.js";
 import { answerRefused } from "./refused.js";
 import { limitedServer, serviceListener } from "./server.js";
-import type { ServeSettings } from "./settings.js";
-import { wires } from "./wires.js";
+import { type ServeSettings, wires } from "./settings.js";
 
 /**
  * Serves the verifier that the module exports, until `stop`. Then `/healthz` returns 503, requests in progress are

@@ -1,7 +1,10 @@
+import type { Verifier } from "../../create-verifier.js";
+import type { HttpHandler } from "../../http/message.js";
+import { preludeV2 } from "../../wires/prelude-v2/index.js";
+import { twilioVerify } from "../../wires/twilio-verify/index.js";
 import { hostOf, integer, parse, valued } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { readPlace } from "../settings.js";
-import { type WireName, wireNames } from "./wires.js";
 
 /** Loopback by default, because the API key is sent over plain HTTP. To be reachable from elsewhere, set the host. */
 export const defaultHost = "127.0.0.1";
@@ -9,6 +12,14 @@ export const defaultPort = 3000;
 export const defaultDrain = 0;
 /** In seconds. Kubernetes, Heroku and ECS kill the process 30 s after the signal. */
 export const defaultGrace = 25;
+
+/** The wires that can be served alongside `/v1`. */
+export const wires = {
+  "prelude-v2": preludeV2,
+  "twilio-verify": twilioVerify,
+} as const satisfies Record<string, (verifier: Verifier) => HttpHandler>;
+
+const wireNames = Object.keys(wires) as (keyof typeof wires)[];
 
 const options = valued("port", "host", "data", "wires", "store", "metrics-port", "drain", "grace");
 
@@ -46,7 +57,7 @@ export function readServeSettings(args: readonly string[], env: Environment) {
 
 const portOf = (name: string, text: string) => integer(name, text, 0, 65_535);
 
-function wiresOf(text: string): WireName[] {
+function wiresOf(text: string) {
   const names = text.split(",").map((name) => {
     const known = wireNames.find((one) => one === name);
     if (known === undefined) throw new TypeError(`--wires takes ${wireNames.join(" and ")}, separated by a comma, not "${name}"`);
