@@ -4,7 +4,7 @@ import { defined } from "../domain/defined.js";
 import { flags, integer, parse, valued } from "./arguments.js";
 import type { Environment } from "./carriers.js";
 import { quietOptions } from "./quiet.js";
-import { namesPlace, placeNames, readPlace, secretIn } from "./settings.js";
+import { placeNames, readPlace, secretIn } from "./settings.js";
 import type { DevOutput } from "./start.js";
 import { type OpenStore, openPlace } from "./store.js";
 
@@ -58,7 +58,8 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
   if (words.length > action.words.length) throw new TypeError(`unexpected argument "${words[action.words.length]}"`);
   const surplus = Object.keys(values).find((option) => !["store", "data", "prefix", "json", ...action.options].includes(option));
   if (surplus !== undefined) throw new TypeError(`--${surplus} has no effect with ${command} ${name}`);
-  if (!namesPlace(values, env))
+  const place = readPlace(values, env);
+  if ("file" in place && !place.isAsked)
     throw new TypeError(`${command} needs ${placeNames}: the URL of the store that your verifier uses, or the file of phoneproof serve`);
   const secret = secretIn(env);
   if (secret === undefined) throw new TypeError(`${command} needs the environment variable PHONEPROOF_SECRET: the secret of your verifier`);
@@ -74,7 +75,6 @@ export function readCustomersSettings(command: "customers" | "keys", args: reado
     after: values.after,
     overlap: values.overlap === undefined ? undefined : integer("--overlap", values.overlap, 0, 31_536_000),
   });
-  const place = readPlace(values, env);
   if ("file" in place && values.prefix !== undefined) throw new TypeError("--prefix has no effect with a file");
   if ("file" in place && place.file === undefined) throw new TypeError(`${command} needs a file: --data memory is empty`);
   return {

@@ -17,7 +17,7 @@ export type StoreSettings = Named &
 export interface DataSettings extends Named {
   /** `undefined`: in memory. */
   readonly file: string | undefined;
-  /** Whether it was given: then a missing SQLite is an error. */
+  /** Whether an option or a variable gives it: then a missing SQLite is an error. */
   readonly isAsked: boolean;
 }
 
@@ -42,11 +42,6 @@ export function readPlace(given: { readonly store?: string | undefined; readonly
   if (store && data) throw new TypeError(`${storeVariable} and ${dataVariable} are both set: unset one`);
   if (store) return { ...readStore(store, env, storeVariable), by: storeVariable };
   return { ...readData(data || undefined), ...(data && { by: dataVariable }) };
-}
-
-/** Whether an option or a variable names a place. */
-export function namesPlace(given: { readonly store?: string | undefined; readonly data?: string | undefined }, env: Environment): boolean {
-  return [given.store, given.data].some((one) => one !== undefined) || [env[storeVariable], env[dataVariable]].some(Boolean);
 }
 
 export const placeNames = `${storeVariable} or ${dataVariable} in the environment, or --store or --data`;
