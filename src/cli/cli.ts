@@ -1,7 +1,6 @@
 #!/usr/bin/env node
 import { constants } from "node:os";
 import { readCommand } from "./command.js";
-import { runCommand, runsUntilStopped } from "./run.js";
 
 const err = (text: string) => void process.stderr.write(text);
 const output = { out: (text: string) => void process.stdout.write(text), err };
@@ -15,7 +14,7 @@ process.stderr.on("error", () => undefined);
 
 const command = readCommand(process.argv.slice(2), process.env);
 
-if (runsUntilStopped(command)) {
+if (command.server) {
   for (const signal of ["SIGINT", "SIGTERM"] as const) {
     // A second signal exits with the exit code of a process ended by it. The first process of a container has no
     // default handler for it.
@@ -23,16 +22,16 @@ if (runsUntilStopped(command)) {
   }
 }
 // The reader of the output has exited (`| head`), so the messages would no longer be visible.
-if (command.kind === "dev") process.stdout.once("error", () => stopping.abort());
+if (command.server === "dev") process.stdout.once("error", () => stopping.abort());
 
-const code = await runCommand(command, process.env, output, stopping.signal);
+const code = await command.run(output, stopping.signal);
 
 // Clients that a module opened, or that wait to reconnect, would keep the process alive. Pending output is written
 // first.
 process.stdout.write("", () => {
-  const lost = !runsUntilStopped(command) && unwritten !== undefined;
+  const lost = !command.server && unwritten !== undefined;
   if (lost) err(`phoneproof: the output was cut off: ${unwritten?.message}\n`);
   process.stderr.write("", () => process.exit(code === 0 && lost ? 1 : code));
 });
 // What reads a server's log may hang. A key that no one could read is lost, so other commands wait.
-if (runsUntilStopped(command)) setTimeout(() => process.exit(code), 1_000);
+if (command.server) setTimeout(() => process.exit(code), 1_000);

@@ -1,25 +1,26 @@
+import { version } from "../../package.json";
 import { defaultPolicy } from "../domain/policy.js";
 import { defaultKeyOverlap } from "../options/customers.js";
 import { defaultSendTimeout } from "../options/schema.js";
 import { carrierUsage, type Environment } from "./carriers.js";
-import { type CustomersSettings, readCustomersSettings } from "./customers.js";
-import { type DoctorSettings, readDoctorSettings } from "./doctor.js";
-import { defaultDays, type OperatorSettings, operatorCommands, readOperatorSettings } from "./operators/settings.js";
-import { defaultDrain, defaultGrace, defaultHost, defaultPort, readServeSettings, type ServeSettings } from "./serve/settings.js";
-import { type DevSettings, defaultData, readDevSettings } from "./settings.js";
-import { readWorkerSettings, type WorkerSettings } from "./worker.js";
+import { readCustomersSettings, runCustomers } from "./customers.js";
+import { runDev } from "./dev.js";
+import { readDoctorSettings, runDoctor } from "./doctor.js";
+import { runOperator } from "./operators/run.js";
+import { defaultDays, operatorCommands, readOperatorSettings } from "./operators/settings.js";
+import { runServe } from "./serve/run.js";
+import { defaultDrain, defaultGrace, defaultHost, defaultPort, readServeSettings } from "./serve/settings.js";
+import { defaultData, readDevSettings } from "./settings.js";
+import type { DevOutput } from "./start.js";
+import { readWorkerSettings, runWorker } from "./worker.js";
 
-/** What the command line asks for: the help text, a command, or an error to print with its usage. */
-export type Command =
-  | { readonly kind: "help"; readonly text: string }
-  | { readonly kind: "version" }
-  | { readonly kind: "dev"; readonly settings: DevSettings }
-  | { readonly kind: "serve"; readonly settings: ServeSettings }
-  | { readonly kind: "worker"; readonly settings: WorkerSettings }
-  | { readonly kind: "customers"; readonly settings: CustomersSettings }
-  | { readonly kind: "doctor"; readonly settings: DoctorSettings }
-  | { readonly kind: "operator"; readonly settings: OperatorSettings }
-  | { readonly kind: "error"; readonly message: string; readonly usage: string };
+/** What the command line asks for. */
+export interface Command {
+  /** Its name, if it runs until it is stopped. */
+  readonly server?: string;
+  /** Runs it to its end; a server, until `stop`. Returns the exit code. Clients that a module opened are still open. */
+  run(output: DevOutput, stop: AbortSignal): Promise<number>;
+}
 
 /** The list of commands. */
 const synopsis = `Usage: phoneproof dev [options]
@@ -167,33 +168,62 @@ phoneproof --help           print this text; after a command, its part of it
 phoneproof --version        print the version
 `;
 
+/** `read`: throws a `TypeError` that names an invalid argument. */
+function command<S>(read: (args: readonly string[], env: Environment) => S, run: (settings: S, output: DevOutput, stop: AbortSignal) => Promise<number>) {
+  return (args: readonly string[], env: Environment): Command["run"] => {
+    const settings = read(args, env);
+    return (output, stop) => run(settings, output, stop);
+  };
+}
+
+const servers = new Map([
+  ["dev", command(readDevSettings, runDev)],
+  ["serve", command(readServeSettings, runServe)],
+  ["worker", command(readWorkerSettings, runWorker)],
+]);
+
+const others = new Map([
+  ["doctor", command(readDoctorSettings, runDoctor)],
+  ...(["customers", "keys"] as const).map((name) => [name, command((args, env) => readCustomersSettings(name, args, env), runCustomers)] as const),
+  ...operatorCommands.map((name) => [name, command((args, env) => readOperatorSettings(name, args, env), runOperator)] as const),
+]);
+
 /** Parses the arguments after the program's name, and the environment. Never throws. */
 export function readCommand(args: readonly string[], env: Environment): Command {
-  const [name, ...rest] = args;
-  if (args.some((arg) => arg === "--help" || arg === "-h")) return { kind: "help", text: partOf(name) ?? usage };
-  if (name === "--version" || name === "-v") return { kind: "version" };
+  const [name = "", ...rest] = args;
+  if (args.some((arg) => arg === "--help" || arg === "-h")) return printing("out", partOf(name) ?? usage, 0);
+  if (name === "--version" || name === "-v") return printing("out", `${version}\n`, 0);
+  const server = servers.get(name);
+  const read = server ?? others.get(name);
+  if (read === undefined) return refused(args.length === 0 ? "a command is missing" : `unknown command ${name}`, synopsis);
   try {
-    if (name === "dev") return { kind: "dev", settings: readDevSettings(rest, env) };
-    if (name === "serve") return { kind: "serve", settings: readServeSettings(rest, env) };
-    if (name === "worker") return { kind: "worker", settings: readWorkerSettings(rest, env) };
-    if (name === "customers" || name === "keys") return { kind: "customers", settings: readCustomersSettings(name, rest, env) };
-    if (name === "doctor") return { kind: "doctor", settings: readDoctorSettings(rest, env) };
-    const operator = operatorCommands.find((one) => one === name);
-    if (operator !== undefined) return { kind: "operator", settings: readOperatorSettings(operator, rest, env) };
-    return { kind: "error", message: name === undefined ? "a command is missing" : `unknown command ${name}`, usage: synopsis };
+    return { ...(server && { server: name }), run: read(rest, env) };
   } catch (error) {
-    return { kind: "error", message: (error as TypeError).message, usage: usageOf(name) };
+    return refused((error as TypeError).message, usageOf(name));
   }
 }
 
+function refused(message: string, help: string): Command {
+  return printing("err", `phoneproof: ${message}\n\n${help}`, 2);
+}
+
+function printing(to: keyof DevOutput, text: string, code: number): Command {
+  return {
+    async run(output) {
+      output[to](text);
+      return code;
+    },
+  };
+}
+
 /** The command's line of the list. */
-function usageOf(name = ""): string {
+function usageOf(name: string): string {
   const [line] = synopsis.match(new RegExp(`phoneproof ${name} .*`)) ?? [];
   return `Usage: ${line}\n       phoneproof ${name} --help\n`;
 }
 
 /** The part of the help whose first line names the command. */
-function partOf(name = ""): string | undefined {
+function partOf(name: string): string | undefined {
   const part = usage.split(/\n\n(?=phoneproof )/).find((one) => /^phoneproof (\w.*)/.exec(one)?.[1]?.split(/[ ,]+/).includes(name));
   return part && `${part}\n`;
 }

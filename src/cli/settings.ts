@@ -97,6 +97,8 @@ export function readDevSettings(args: readonly string[], env: Environment) {
     /** The requested port. `undefined`: the first free one from 3000 on. */
     port: values.port === undefined ? undefined : integer("--port", values.port, 0, 65_535),
     place,
+    /** Whether `NODE_ENV` is `production`, where the demo does not run. */
+    production: env["NODE_ENV"] === "production",
     /** Whether to print one JSON object per line to stdout, and everything else to stderr. */
     json: values.json ?? false,
     /** Seconds from creation to `expires_at`. */

@@ -8,7 +8,6 @@ import { fileURLToPath } from "node:url";
 import { build } from "tsup";
 import { readCommand } from "../../src/cli/command.js";
 import { rawText } from "../../src/cli/demo/raw-text.js";
-import { runCommand } from "../../src/cli/run.js";
 
 const root = fileURLToPath(new URL("../..", import.meta.url));
 
@@ -108,7 +107,9 @@ function start(args: readonly string[], env: Readonly<Record<string, string>>) {
     },
     err: (text: string) => void (stderr += text),
   };
-  const code = runCommand(readCommand(withData(args), env), env, output, stopping.signal).finally(() => lines.end());
+  const code = readCommand(withData(args), env)
+    .run(output, stopping.signal)
+    .finally(() => lines.end());
   return { code, stop: () => stopping.abort(), lines, stdout: () => stdout, stderr: () => stderr };
 }
 
