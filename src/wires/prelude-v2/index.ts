@@ -5,18 +5,23 @@ import type { StartRequest } from "../../contract/direct.js";
 import type { LookupResponse as Facts } from "../../contract/lookup.js";
 import type { StartResult, VerificationOptions } from "../../contract/verification.js";
 import type { Verifier } from "../../create-verifier.js";
+import { typeId, uuidOf } from "../../domain/ids.js";
 import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpResponse } from "../../http/message.js";
 import { object, requireVerifier } from "../../options/fields.js";
 import { parse as parseOptions } from "../../options/option-errors.js";
 import { answer, type WireCall, wireHandler } from "../kit/wire.js";
 import { refusal, tooMany, translated, unknownPath } from "./errors.js";
-import { verificationId } from "./ids.js";
-import { lineTypes } from "./line-types.js";
 import { CheckRequest, CreateRequest, deviceTypes, parse } from "./requests.js";
-import type { CheckResponse, CreateResponse, LookupResponse } from "./responses.js";
+import { type CheckResponse, type CreateResponse, type LookupResponse, lineTypes } from "./responses.js";
 
-export { authenticationUuidOf } from "./ids.js";
+/**
+ * Returns the `authentication_uuid` of an id of this wire, for `verifier.explain` and the other direct calls.
+ * `undefined`: it is not such an id.
+ */
+export const authenticationUuidOf = (id: string): string | undefined => uuidOf("vrf", id);
+
+const verificationId = (uuid: string): string => typeId("vrf", uuid);
 
 export interface PreludeV2Options {
   /**

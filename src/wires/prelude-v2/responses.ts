@@ -1,7 +1,22 @@
 import * as z from "zod";
 import { channels } from "../../contract/channel.js";
 import { described } from "../../contract/fields.js";
-import { lineTypes } from "./line-types.js";
+import type { LineType } from "../../contract/lookup.js";
+
+/** The line types of this API by the verifier's. */
+export const lineTypes = {
+  FixedLine: "fixed_line",
+  Mobile: "mobile",
+  Pager: "pager",
+  PremiumRate: "premium_rate",
+  Service: "service",
+  SharedCost: "shared_cost",
+  TollFree: "toll_free",
+  UniversalAccess: "universal_access",
+  Unknown: "unknown",
+  VoiceMail: "voice_mail",
+  Voip: "voip",
+} as const satisfies Readonly<Record<LineType, string>>;
 
 const Id = described(z.string().regex(/^vrf_[0-7][0-9a-hjkmnp-tv-z]{25}$/), "Id of the verification.");
 const RequestId = described(z.string(), "The `x-request-id` of the request, or a random id.");

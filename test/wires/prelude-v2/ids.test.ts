@@ -1,5 +1,8 @@
 import { expect, it } from "vitest";
-import { authenticationUuidOf, verificationId } from "../../../src/wires/prelude-v2/ids.js";
+import { typeId } from "../../../src/domain/ids.js";
+import { authenticationUuidOf } from "../../../src/wires/prelude-v2/index.js";
+
+const verificationId = (uuid: string) => typeId("vrf", uuid);
 
 it("an id is the UUID in Crockford's base 32, and converts back to it", () => {
   expect(verificationId("00000000-0000-0000-0000-000000000000")).toBe(`vrf_${"0".repeat(26)}`);
