@@ -12,6 +12,10 @@ export interface ShownMessage extends Pick<CodeMessage, "authentication_uuid" | 
   readonly at: number;
 }
 
+interface KeptMessage extends ShownMessage {
+  readonly delivery?: FinalStatus;
+}
+
 /** The final status in a carrier's receipt. */
 export type FinalStatus = "delivered" | "undeliverable";
 
@@ -21,22 +25,14 @@ export type Messages = ReturnType<typeof createMessages>;
 
 /** The messages of this run. Keeps the last 50 in memory. */
 export function createMessages(feed: Feed) {
-  const messages = new Map<string, ShownMessage & { readonly delivery?: FinalStatus }>();
+  const messages = new Map<string, KeptMessage>();
   return {
     add(message: ShownMessage) {
       messages.set(keyOf(message), message);
       if (messages.size > kept) messages.delete([...messages.keys()][0] as string);
       feed.tell("message", keyOf(message), message);
     },
-    /**
-     * Whether a receipt for this message may come. `unknown`: the message is not stored. `settled`: it has a receipt,
-     * or cannot have one.
-     */
-    awaits(name: MessageName): "yes" | "unknown" | "settled" {
-      const message = messages.get(keyOf(name));
-      if (message === undefined) return "unknown";
-      return message.outcome === "accepted" && message.delivery === undefined ? "yes" : "settled";
-    },
+    find: (name: MessageName): KeptMessage | undefined => messages.get(keyOf(name)),
     /** Records a message's receipt and sends the message to the pages again, with its `delivery`. */
     settle(name: MessageName, delivery: FinalStatus) {
       const message = messages.get(keyOf(name));

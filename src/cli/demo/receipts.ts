@@ -1,9 +1,12 @@
 import type { IncomingMessage } from "node:http";
+import * as z from "zod";
 import { readText } from "../read-text.js";
 import type { FinalStatus, MessageName, Messages } from "./messages.js";
 
 /** Maximum size of a receipt from the page, in bytes. */
 const bodyLimit = 1024;
+
+const Receipt = z.object({ authentication_uuid: z.string(), attempt: z.number(), status: z.enum(["delivered", "undeliverable"]) });
 
 /** Records a receipt in the service. */
 export type SettleReceipt = (name: MessageName, status: FinalStatus) => Promise<void>;
@@ -20,10 +23,11 @@ export async function takeReceipt(request: IncomingMessage, messages: Messages, 
   if (body === undefined) return [413, `at most ${bodyLimit} bytes\n`];
   const receipt = readReceipt(body);
   if (receipt === undefined) return [400, 'send { "authentication_uuid", "attempt", "status": "delivered" or "undeliverable" }\n'];
-  const awaited = messages.awaits(receipt);
-  if (awaited === "unknown") return [404, "there is no such message\n"];
-  if (awaited === "settled") return [409, "this message has its receipt, or its outcome is unknown so that none can find it\n"];
   const { status, ...name } = receipt;
+  const message = messages.find(name);
+  if (message === undefined) return [404, "there is no such message\n"];
+  if (message.outcome === "unknown" || message.delivery !== undefined)
+    return [409, "this message has its receipt, or its outcome is unknown so that none can find it\n"];
   try {
     await settle(name, status);
   } catch (error) {
@@ -33,14 +37,10 @@ export async function takeReceipt(request: IncomingMessage, messages: Messages, 
   return [204, ""];
 }
 
-function readReceipt(body: string): (MessageName & { readonly status: FinalStatus }) | undefined {
-  let value: unknown;
+function readReceipt(body: string): z.output<typeof Receipt> | undefined {
   try {
-    value = JSON.parse(body);
+    return Receipt.parse(JSON.parse(body));
   } catch {
     return undefined;
   }
-  const { authentication_uuid, attempt, status } = (value ?? {}) as Record<string, unknown>;
-  if (typeof authentication_uuid !== "string" || typeof attempt !== "number" || (status !== "delivered" && status !== "undeliverable")) return undefined;
-  return { authentication_uuid, attempt, status };
 }
