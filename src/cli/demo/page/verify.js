@@ -13,8 +13,21 @@ let skew = 0;
 /** Ends the wait for a code from WebOTP. */
 let otp;
 
+/** What an app can send about the device: the values to choose from, or the placeholder of a text. */
+const deviceFields = {
+  device_type: ["WEB", "ANDROID", "IOS"],
+  app_realm: "11 characters",
+  device_id: "",
+  ip: "192.0.2.7",
+  device_model: "",
+  os_version: "",
+  app_version: "",
+  is_returning_user: ["true", "false"],
+};
+
 /** The card that leads through create, retry and check. Returns the function that fills in a code. */
 export function startVerification() {
+  at("device-fields").append(...Object.entries(deviceFields).map(deviceField));
   at("number-form").addEventListener("submit", create);
   at("code-form").addEventListener("submit", check);
   at("retry").addEventListener("click", retry);
@@ -30,6 +43,14 @@ export function startVerification() {
     at("code").value = code;
     at("code").focus();
   };
+}
+
+function deviceField([name, form]) {
+  const field = Array.isArray(form)
+    ? make("select", { id: name, name }, make("option", { value: "" }, "not sent"), ...form.map((value) => make("option", {}, value)))
+    : make("input", { id: name, name, autocomplete: "off", spellcheck: false, placeholder: form });
+  field.setAttribute("aria-describedby", `${name}-error`);
+  return make("div", {}, make("label", { htmlFor: name }, make("code", {}, name)), field, make("p", { className: "error", id: `${name}-error` }));
 }
 
 /** Fills in the number of a button. The button for short-lived codes can be pressed again to turn it off. */
