@@ -1,5 +1,5 @@
+import { createInterface } from "node:readline/promises";
 import type { Stats } from "../../observability/statistics.js";
-import { askPerson } from "../ask.js";
 import type { DevOutput } from "../start.js";
 import { noSecret, notANumber, type OperatorSettings } from "./settings.js";
 import { type Opened, openVerifier } from "./verifier.js";
@@ -89,6 +89,17 @@ async function erase({ settings: { number, yes }, verifier, customer }: Asked): 
   const text = `${countOf(data.erased, "authentication")} of ${number} erased. What its limits have counted is kept under keyed hashes until ${dateOf(data.counts_until)}.\n`;
   const hint = data.erased === 0 ? `None was found. ${whatToCheck}\n` : "";
   return { data: { phone_number: number, ...data }, text: text + hint, done: true };
+}
+
+/** Asks a person on standard error, and returns the next line of standard input; `undefined` if it ends without one. */
+async function askPerson(question: string): Promise<string | undefined> {
+  const lines = createInterface({ input: process.stdin, output: process.stderr });
+  const ended = new Promise<undefined>((resolve) => lines.once("close", () => resolve(undefined)));
+  try {
+    return await Promise.race([lines.question(question), ended]);
+  } finally {
+    lines.close();
+  }
 }
 
 async function stats({ settings: { days }, verifier, customer }: Asked): Promise<Done> {
