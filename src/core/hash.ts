@@ -1,8 +1,9 @@
 import * as crypto from "node:crypto";
 
-/** SHA-256 of a text, in hexadecimal. One-shot where the platform allows it, which is cheaper than a hash object. */
-export const sha256 = (text: string): string =>
-  crypto.hash === undefined ? crypto.createHash("sha256").update(text).digest("hex") : crypto.hash("sha256", text);
+/** SHA-256 of a text, in hexadecimal. */
+export function sha256(text: string): string {
+  return crypto.createHash("sha256").update(text).digest("hex");
+}
 
 /** HMAC-SHA-256 of texts under one key, as base64url. */
 export type Hmac = (text: string) => string;
@@ -28,14 +29,9 @@ export function hmacOf(secret: string, hash: typeof crypto.hash | null = crypto.
   const pad = (byte: number) => Buffer.alloc(blockSize, byte).map((value, at) => value ^ (key[at] ?? 0));
   const inner = Buffer.concat([pad(0x36), Buffer.alloc(usualText)]);
   const outer = Buffer.concat([pad(0x5c), Buffer.alloc(digestSize)]);
-  /** The start of `inner`, by its length: most texts share a few lengths. */
-  const beginnings: Buffer[] = [];
   const innerOf = (text: string): Buffer => {
     if (text.length * 3 > usualText) return Buffer.concat([inner.subarray(0, blockSize), Buffer.from(text, "utf8")]);
-    const length = blockSize + inner.write(text, blockSize, "utf8");
-    let beginning = beginnings[length];
-    if (beginning === undefined) beginnings[length] = beginning = inner.subarray(0, length);
-    return beginning;
+    return inner.subarray(0, blockSize + inner.write(text, blockSize, "utf8"));
   };
   return (text) => {
     outer.write(hash("sha256", innerOf(text), "binary"), blockSize, "binary");
