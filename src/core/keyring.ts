@@ -1,7 +1,7 @@
-import { createHash, randomBytes, randomInt, timingSafeEqual } from "node:crypto";
-import { slotOf, uuidOfHex } from "../domain/ids.js";
+import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
+import { idInSlot, slotOf, uuidOfHex } from "../domain/ids.js";
 import type { Pseudonym } from "../domain/quota.js";
-import { type Hmac, hmacOf } from "./hash.js";
+import { type Hmac, hmacOf, sha256 } from "./hash.js";
 
 /** Random values, and values keyed with a secret. */
 export type Keyring = ReturnType<typeof createKeyring>;
@@ -14,12 +14,10 @@ const pseudonymLength = 16;
 
 /** `secrets`: current first. `pepper`: keys the names of windows, slots and keyed ids. Default: one of the secrets. */
 export function createKeyring(secrets: readonly string[], pepper?: string) {
-  const random = randomPool();
   const keys = secrets.map((secret) => hmacOf(secret));
   const current = keys[0] as Hmac;
   // Names must be the same in every process, even if processes list the secrets in a different order.
-  const digestOf = (secret: string) => createHash("sha256").update(secret).digest("hex");
-  const ordered = [...secrets].sort((a, b) => (digestOf(a) < digestOf(b) ? -1 : 1));
+  const ordered = [...secrets].sort((a, b) => (sha256(a) < sha256(b) ? -1 : 1));
   const namingKeys = (pepper === undefined ? ordered : [pepper]).map((secret) => hmacOf(secret));
   const keyed = (key: Hmac, purpose: string, text: string) => key(`${purpose}\0${text}`).slice(0, digestLength);
   const pseudonyms = namingKeys.map((key) => (text: string) => keyed(key, "window", text).slice(0, pseudonymLength));
@@ -52,13 +50,13 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
      * (docs/contract.md#keyed-id): the id under the pepper, or under each secret. The order does not depend on theirs.
      */
     idsFor: (customer: string, name: string): readonly string[] =>
-      namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"), 0, 16)),
+      namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"))),
     /** The slot of a name under the pepper, or under each secret, in the order of `idsFor` (docs/contract.md#slot). */
     slotsFor: (customer: string, name: string): readonly string[] => namingKeys.map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
     /** Returns a new id in a slot. */
     newIdIn(slot: string): string {
-      const last = random(4, (bytes, from) => bytes.readUInt32BE(from));
-      return slot.slice(0, -8) + (last || 1).toString(16).padStart(8, "0");
+      const last = randomInt(1, 2 ** 32);
+      return idInSlot(slot, last.toString(16).padStart(8, "0"));
     },
     /**
      * "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names); the
@@ -83,9 +81,9 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
       return `${head}****${tail}`;
     },
     /** Returns a new random UUID. */
-    newId: () => random(16, toUuid),
+    newId: () => toUuid(randomBytes(16)),
     /** Returns a token for one write: 64 random bits. */
-    newToken: () => random(8, toToken),
+    newToken: () => randomBytes(8).toString("base64url"),
   };
 }
 
@@ -94,35 +92,16 @@ function isSame(one: string, other: string): boolean {
   return one.length === digestLength && other.length === digestLength && timingSafeEqual(Buffer.from(one, "latin1"), Buffer.from(other, "latin1"));
 }
 
-/**
- * Random bytes, fetched from the platform 4 KiB at a time: a CSPRNG call costs more than its bytes. No byte is used
- * twice.
- */
-function randomPool(): <T>(size: number, read: (pool: Buffer, from: number, to: number) => T) => T {
-  let pool = Buffer.alloc(0);
-  let at = 0;
-  return (size, read) => {
-    if (at + size > pool.length) {
-      pool = randomBytes(4096);
-      at = 0;
-    }
-    at += size;
-    return read(pool, at - size, at);
-  };
-}
-
-const toToken = (bytes: Buffer, from: number, to: number): string => bytes.toString("base64url", from, to);
-
 /** The first ninety bits of a digest, as a slot. */
 function toSlot(digest: string): string {
-  return slotOf(toUuid(Buffer.from(digest, "base64url"), 0, 16, 0x80));
+  return slotOf(toUuid(Buffer.from(digest, "base64url"), 0x80));
 }
 
-/** Turns sixteen bytes into a UUID, of version 4 by default. */
-function toUuid(bytes: Buffer, from: number, to: number, version = 0x40): string {
-  bytes[from + 6] = ((bytes[from + 6] as number) & 0x0f) | version;
-  bytes[from + 8] = ((bytes[from + 8] as number) & 0x3f) | 0x80;
-  return uuidOfHex(bytes.toString("hex", from, to));
+/** Turns the first sixteen bytes into a UUID, of version 4 by default. */
+function toUuid(bytes: Buffer, version = 0x40): string {
+  bytes[6] = ((bytes[6] as number) & 0x0f) | version;
+  bytes[8] = ((bytes[8] as number) & 0x3f) | 0x80;
+  return uuidOfHex(bytes.toString("hex", 0, 16));
 }
 
 /** An encrypted number: its visible digits, with a star and six characters replacing the middle ones. */
