@@ -18,8 +18,6 @@ import { consoleLogger, safeLogger, throttledLogger } from "./core/loggers.js";
 import { createRecords } from "./core/records/records.js";
 import { createSeals } from "./core/seal.js";
 import { testOverridesOf } from "./core/test-overrides.js";
-import { leaseTime } from "./domain/delivery.js";
-import { milliseconds } from "./domain/policy.js";
 import { minute } from "./domain/time.js";
 import { createHandler } from "./http/handle.js";
 import { createMetricsHandler } from "./http/metrics.js";
@@ -79,19 +77,8 @@ export function compose(options: VerifierOptions) {
   register<Observed>(tokens.observed, (inner) => {
     const monitor = inner.resolve<Monitor>(tokens.monitor);
     const newDeadline = (within = settings.storeTimeout) => storeDeadline(clock, monitor.outages.store, Math.min(within, settings.storeTimeout));
-    const records = createRecords({
-      newDeadline,
-      storeTimeout: settings.storeTimeout,
-      inBackground,
-      store,
-      keyring,
-      clock,
-      logger,
-      holdsEvents: settings.deliver ? leaseTime : undefined,
-      lifetime: milliseconds(settings.policy.lifetime),
-      fullNumber: settings.fullNumber,
-    });
-    const core: Core = { settings, overrides, store, clock, logger, keyring, records, newDeadline, inBackground };
+    const parts = { settings, store, clock, logger, keyring, newDeadline, inBackground };
+    const core: Core = { ...parts, overrides, records: createRecords(parts) };
     return { ...core, monitor, alarms: createAlarms({ ...core, monitor }), statistics: createStatistics(core) };
   });
   register<StoredCustomersParts>(tokens.storedCustomers, (inner) => {

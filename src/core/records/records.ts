@@ -1,8 +1,10 @@
 import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
-import { fallbackWork, wakeAt } from "../../domain/delivery.js";
+import { fallbackWork, leaseTime, wakeAt } from "../../domain/delivery.js";
 import { isInSlot, slotOf } from "../../domain/ids.js";
+import { milliseconds } from "../../domain/policy.js";
 import { keptApartClaim } from "../../domain/quota.js";
+import type { Settings } from "../../options/options.js";
 import type { Clock } from "../../ports/clock.js";
 import type { Logger } from "../../ports/logger.js";
 import type { CommitResult, RecordWrite, Revocation, Store, StoredRecord } from "../../ports/store.js";
@@ -75,23 +77,16 @@ export interface Records extends RecordsOf<Authentication> {
   forget(id: string): void;
 }
 
-export interface RecordsOptions {
+/** What the records are made of. */
+export interface RecordsParts {
+  readonly settings: Settings;
   readonly store: Store;
-  readonly keyring: Keyring;
   readonly clock: Clock;
   readonly logger: Logger;
-  /**
-   * Milliseconds that this process leases the events it writes, from the write on; `undefined` if it does not deliver.
-   */
-  readonly holdsEvents: number | undefined;
-  /** Milliseconds from creation to end: nothing is cached for longer than twice that. */
-  readonly lifetime: number;
-  /** Whether callbacks contain the whole number. */
-  readonly fullNumber: boolean;
-  readonly newDeadline: () => StoreDeadline;
-  /** Milliseconds that such a deadline allows. */
-  readonly storeTimeout: number;
-  /** Lets a write continue after the response. */
+  readonly keyring: Keyring;
+  /** Starts the deadline of one request. `within`: milliseconds, if it must be shorter than `storeTimeout`. */
+  readonly newDeadline: (within?: number) => StoreDeadline;
+  /** Lets work continue after the response, even on platforms that would stop the process then. */
   readonly inBackground: (work: Promise<unknown>) => void;
 }
 
@@ -110,20 +105,10 @@ const mostRemembered = 20_000;
 /** Attempts to replace a record that has ended, or that disappears at that moment. */
 const maxRounds = 10;
 
-export function createRecords({
-  store,
-  keyring,
-  clock,
-  logger,
-  holdsEvents,
-  lifetime,
-  fullNumber,
-  newDeadline,
-  storeTimeout,
-  inBackground,
-}: RecordsOptions): Records {
+export function createRecords({ settings, store, clock, logger, keyring, newDeadline, inBackground }: RecordsParts): Records {
+  const { deliver, fullNumber, storeTimeout } = settings;
   const now = () => clock.now();
-  const remembered = agedCache<Held>(clock, mostRemembered, lifetime);
+  const remembered = agedCache<Held>(clock, mostRemembered, milliseconds(settings.policy.lifetime));
   const pending = new Map<string, Pending>();
 
   const heldOf = (record: StoredRecord): Held => {
@@ -157,7 +142,7 @@ export function createRecords({
     if (before !== undefined && next.outbox === before.auth.outbox && next.settleBy === before.auth.settleBy && fallback === fallbackWork(before.auth)) {
       return next.outbox.length === 0 && next.settleBy === undefined && fallback === undefined ? undefined : "unchanged";
     }
-    return wakeAt(next, now, holdsEvents === undefined ? undefined : now + holdsEvents);
+    return wakeAt(next, now, deliver ? now + leaseTime : undefined);
   };
 
   /** This process's copy: of the slot whichever verification it holds, of an id in a slot that one. */
