@@ -166,10 +166,11 @@ export function createRecords({ settings, store, clock, logger, keyring, newDead
     return slot === id || (held !== undefined && isIt(held, id)) ? held : read(deadline, customer, id);
   };
 
-  /** Whether a record is only a copy, made for a verification that was then rejected: its slot still holds it. */
-  const isInSlotToo = async (deadline: StoreDeadline, { auth }: Held): Promise<boolean> => {
-    const held = await read(deadline, auth.customer, slotOf(auth.id));
-    return held !== undefined && isIt(held, auth.id);
+  /** Whether a record outside its slot is only a copy, made for a verification that was then rejected: the slot still holds it. */
+  const isCopy = async (deadline: StoreDeadline, { auth, at }: Held): Promise<boolean> => {
+    if (at !== auth.id || !isInSlot(at)) return false;
+    const held = await read(deadline, auth.customer, slotOf(at));
+    return held !== undefined && isIt(held, at);
   };
 
   const commit = async (deadline: StoreDeadline, writing: Writing): Promise<Committed> => {
@@ -251,7 +252,7 @@ export function createRecords({ settings, store, clock, logger, keyring, newDead
     async lease(deadline, until, limit, leaseUntil) {
       const records = await deadline.call(() => store.lease(until, limit, leaseUntil));
       const readables = records.flatMap(readable);
-      const held = await Promise.all(readables.map(async (one) => (isApart(one) && (await isInSlotToo(deadline, one)) ? [] : one)));
+      const held = await Promise.all(readables.map(async (one) => ((await isCopy(deadline, one)) ? [] : one)));
       return { held: held.flat(), all: records.length };
     },
 
@@ -278,11 +279,6 @@ export function createRecords({ settings, store, clock, logger, keyring, newDead
     },
   };
   return records;
-}
-
-/** Whether a verification of a number is stored outside its slot. */
-function isApart({ auth, at }: Held): boolean {
-  return at === auth.id && isInSlot(at);
 }
 
 /** Whether a record holds an authentication. Any is looked for in a slot. */
