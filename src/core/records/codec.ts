@@ -58,16 +58,12 @@ const oneOf = <T extends string>(key: string, words: readonly T[]): Field<T> => 
   pack: (value) => words.indexOf(value) || undefined,
   read: (stored = 0) => sound(isCount(stored) && (stored as number) < words.length, words[stored as number]),
 });
-const mark = (key: string): Field<true | undefined> => ({
-  key,
-  pack: (value) => value && 1,
-  read: (stored) => sound(stored === undefined || stored === 1, stored === 1 || undefined),
-});
 const maybe = <T>(field: Field<T>, first = 0): Field<T | undefined> => ({
   key: field.key,
   pack: (value, base) => (value === undefined ? undefined : (field.pack(value, base) ?? first)),
   read: (stored, base) => (stored === undefined ? undefined : field.read(stored, base)),
 });
+const mark = (key: string) => maybe(flag(key)) as Field<true | undefined>;
 /** Stored unchanged, and omitted if empty. */
 const array = <T>(key: string, isOne: (value: unknown) => boolean): Field<readonly T[]> => ({
   key,
@@ -185,14 +181,7 @@ export function decodeRecord({ customer, id: at, keepUntil, data }: StoredRecord
 type Row<T> = { readonly [K in keyof T]: Field<T[K]> & { readonly name: K } }[keyof T];
 
 /** Packs values into objects and reads them back. */
-interface Packing<T> {
-  pack(value: T, base: number): Record<string, unknown>;
-  read(stored: unknown, base: number): T;
-  /** Whether nothing would be written. */
-  isUsual(value: T, base: number): boolean;
-}
-
-function packing<T extends object>(table: Table<T>): Packing<T> {
+function packing<T extends object>(table: Table<T>) {
   const rows = Object.entries<object>(table).map(([name, field]) => ({ name, ...field })) as unknown as readonly Row<T>[];
   /** Every key in the table's order. Filling a copy uses half the memory of an object that grows. */
   const blank: Readonly<Record<string, unknown>> = Object.fromEntries(rows.map(({ key }) => [key, undefined]));
@@ -201,7 +190,7 @@ function packing<T extends object>(table: Table<T>): Packing<T> {
     return held === undefined ? undefined : pack(held, base);
   };
   return {
-    pack(value, base) {
+    pack(value: T, base: number): Record<string, unknown> {
       const all = { ...blank };
       for (const row of rows) {
         const one = packed(row, value, base);
@@ -209,7 +198,7 @@ function packing<T extends object>(table: Table<T>): Packing<T> {
       }
       return all;
     },
-    read(stored, base) {
+    read(stored: unknown, base: number): T {
       const values = sound<Record<string, unknown>>(typeof stored === "object" && stored !== null && !Array.isArray(stored), stored);
       const read: Partial<T> = {};
       for (const { name, key, read: readOne } of rows) {
@@ -218,9 +207,7 @@ function packing<T extends object>(table: Table<T>): Packing<T> {
       }
       return read as T;
     },
-    isUsual(value, base) {
-      for (const row of rows) if (packed(row, value, base) !== undefined) return false;
-      return true;
-    },
+    /** Whether nothing would be written. */
+    isUsual: (value: T, base: number): boolean => rows.every((row) => packed(row, value, base) === undefined),
   };
 }
