@@ -46,16 +46,12 @@ export function safeLogger(host: Logger): Logger {
     (given, message) => {
       const fields = "err" in given ? { ...given, err: stackOf(given.err) } : given;
       const write = async () => host[name](fields, message);
-      write().catch(() => quietly(() => consoleLogger[name](fields, message)));
+      // The console can throw as well, for example in a test runner.
+      write()
+        .catch(() => consoleLogger[name](fields, message))
+        .catch(() => undefined);
     };
   return { info: level("info"), warn: level("warn"), error: level("error") };
-}
-
-/** The console can throw as well, for example in a test runner. */
-function quietly(work: () => void): void {
-  try {
-    work();
-  } catch {}
 }
 
 /** Messages remembered; beyond that, all are forgotten. */
