@@ -19,19 +19,14 @@ export function propertiesOf(value: unknown): Readonly<Record<string, unknown>> 
   return typeof value === "object" && value !== null ? (value as Readonly<Record<string, unknown>>) : {};
 }
 
-/** A cache by key. */
-export interface AgedCache<T> {
-  get(key: string): T | undefined;
-  set(key: string, value: T): void;
-  delete(key: string): void;
-}
+export type AgedCache<T> = ReturnType<typeof agedCache<T>>;
 
 /**
  * A cache of two generations: an entry is dropped between `age` and twice `age` milliseconds after it was set, even if
  * nothing else happens. It is dropped earlier if `most` others were set since. Cloudflare Workers end a timer with the
  * request that began it: then the next call drops what is too old.
  */
-export function agedCache<T>(clock: Clock, most: number, age: number): AgedCache<T> {
+export function agedCache<T>(clock: Clock, most: number, age: number) {
   let young = new Map<string, T>();
   let old = new Map<string, T>();
   let ages = false;
@@ -59,17 +54,17 @@ export function agedCache<T>(clock: Clock, most: number, age: number): AgedCache
     ages = false;
   };
   return {
-    get(key) {
+    get(key: string): T | undefined {
       dropLate();
       return young.get(key) ?? old.get(key);
     },
-    set(key, value) {
+    set(key: string, value: T): void {
       dropLate();
       if (young.size >= most) rotate();
       young.set(key, value);
       if (!ages) begin();
     },
-    delete(key) {
+    delete(key: string): void {
       young.delete(key);
       old.delete(key);
     },

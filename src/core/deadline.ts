@@ -1,14 +1,7 @@
 import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 
-/**
- * "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503"
- * (docs/contract.md#store-deadline). Only time during store calls counts.
- */
-export interface StoreDeadline {
-  /** Returns the result of a store call. Rejects with `unavailable` if the call fails or the time is used up. */
-  call<T>(ask: () => Promise<T>): Promise<T>;
-}
+export type StoreDeadline = ReturnType<typeof storeDeadline>;
 
 /** Receives the results of store calls. */
 export interface CallHealth {
@@ -18,8 +11,12 @@ export interface CallHealth {
   worked(): void;
 }
 
-/** A deadline for one request. `store`: is notified of failures and recovery. `timeout`: milliseconds. */
-export function storeDeadline(clock: Clock, store: CallHealth, timeout: number): StoreDeadline {
+/**
+ * "One deadline (2 s) covers all store calls of a request; past it the request fails closed with 503"
+ * (docs/contract.md#store-deadline). Only time during store calls counts. `store`: is notified of failures and recovery.
+ * `timeout`: milliseconds.
+ */
+export function storeDeadline(clock: Clock, store: CallHealth, timeout: number) {
   const elapsed = () => clock.elapsed?.() ?? clock.now();
   let left = timeout;
   let underWay = 0;
@@ -36,7 +33,8 @@ export function storeDeadline(clock: Clock, store: CallHealth, timeout: number):
   };
 
   return {
-    async call(ask) {
+    /** Returns the result of a store call. Rejects with `unavailable` if the call fails or the time is used up. */
+    async call<T>(ask: () => Promise<T>): Promise<T> {
       if (underWay++ === 0) busySince = elapsed();
       try {
         const limit = left - (elapsed() - busySince);
