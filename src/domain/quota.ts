@@ -6,7 +6,7 @@ import {
   type Moment,
   messagesWeight,
   type Period,
-  partStart,
+  partLength,
   partsAt,
   readBalance,
   type SumClaim,
@@ -371,7 +371,7 @@ export function refusalOf(charge: Charge, refused: Refused, skew: number): Decis
 /** When there is room for the claim again, if the store reports it. */
 function roomAt({ claim, period }: Charge, { roomSince, roomPart }: Refused, skew: number): number | undefined {
   if ("member" in claim) return roomSince === undefined ? undefined : claim.now + roomSince - claim.since;
-  return period === undefined || roomPart === undefined ? undefined : partStart(roomPart, period, skew);
+  return period === undefined || roomPart === undefined ? undefined : roomPart * partLength(period, skew);
 }
 
 /** Whole seconds until the blocking cap or ceiling has room; `undefined` if none blocked, it has, or it is unknown. */

@@ -1,6 +1,5 @@
 import type { Authentication, Origin } from "./authentication.js";
 import {
-  balanceFloor,
   balanceLimit,
   type Claim,
   type MemberClaim,
@@ -117,7 +116,7 @@ function cellsOf({ customer, number, country, origin = {}, calls }: CellSubject,
   if (country !== undefined && policy.country.mode !== "off") add(`c:${country}`, "country", policy.country, { provenAt: policy.country.provenAt, ...once });
   if (calls !== undefined && country !== undefined && policy.calls.mode !== "off") add(`k:${country}`, "calls", policy.calls, { ...once, ...ofCalls });
   if (origin.p === 1 && newCountries.mode !== "off")
-    add("p", "newCountries", newCountries, { floor: balanceFloor(Math.floor(-newCountries.seed)), ...once }, growth.newCountriesFactor);
+    add("p", "newCountries", newCountries, { floor: messagesWeight(Math.floor(-newCountries.seed)), ...once }, growth.newCountriesFactor);
   if (origin.t === 1 && strangeNetwork.mode !== "off") {
     add(`t:${country}`, "strangeNetwork", { mode: strangeNetwork.mode, seed: strangeNetwork.base / 2, perVerified: 2 }, once);
   }
