@@ -5,7 +5,6 @@ import ipaddr from "ipaddr.js";
  * (docs/contract.md#address-key). `ip` must be an IP address.
  */
 export function addressKey(ip: string): string {
-  if (plainIpv4.test(ip)) return ip;
   const address = ipaddr.parse(ip);
   if (address.kind() === "ipv4") return address.toString();
   const { parts } = address as ipaddr.IPv6;
@@ -15,18 +14,12 @@ export function addressKey(ip: string): string {
   return `${network.join(":")}::/64`;
 }
 
-/** The one spelling of an IPv4 address that equals its key. */
-const plainIpv4 = /^(?:(?:0|[1-9]\d{0,2})\.){3}(?:0|[1-9]\d{0,2})$/;
-
 /**
  * The network around an address, by the address's key: IPv4 by /16, "IPv6 /32" (docs/contract.md#spam-strange-network).
  */
 export function networkOf(key: string): string {
-  const [, first = "", second = ""] = twoParts.exec(key) ?? [];
-  return `${first}.${second}`;
+  return key.split(/[.:]/, 2).join(".");
 }
-
-const twoParts = /^([^.:]*)[.:]([^.:]*)/;
 
 /**
  * The halves of the IPv4 address in an IPv6 address. Its owner has all /64s made of it (6to4: 65,536), or shares a /64
