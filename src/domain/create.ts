@@ -81,13 +81,6 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
   };
 }
 
-/** `before`: what it replaces. */
-function begunAt(auth: Authentication, before: Authentication | undefined, now: number): Authentication {
-  const later = now - auth.createdAt;
-  const earlier = before === undefined || before.checks.length === 0 ? undefined : digitsInSlot(before.id);
-  return { ...auth, createdAt: now, lastSendAt: now, expiresAt: auth.expiresAt + later, keepUntil: auth.keepUntil + later, earlier };
-}
-
 /**
  * Decides a create on the record stored under its id. `fresh`: the authentication to create, for which `replaces` makes
  * room.
@@ -98,7 +91,10 @@ export function decideCreate(
   now: number,
   replaces: (stored: Authentication) => boolean,
 ): SendDecision<AuthenticationStatus> {
-  return stored === undefined || isVoid(stored) || replaces(stored) ? { send: begunAt(fresh, stored, now) } : { status: stored.status, auth: stored };
+  if (stored !== undefined && !isVoid(stored) && !replaces(stored)) return { status: stored.status, auth: stored };
+  const later = now - fresh.createdAt;
+  const earlier = stored === undefined || stored.checks.length === 0 ? undefined : digitsInSlot(stored.id);
+  return { send: { ...fresh, createdAt: now, lastSendAt: now, expiresAt: fresh.expiresAt + later, keepUntil: fresh.keepUntil + later, earlier } };
 }
 
 /**
