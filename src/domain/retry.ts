@@ -4,8 +4,7 @@ import { type Authentication, hasNumber, holdsCodes, isExpired, isVoid, nothingS
 import { checksLeft, checksUsedUp } from "./check.js";
 import { type Decision, isEnforced } from "./decision.js";
 import { fallbackTime } from "./delivery.js";
-import type { Policy } from "./policy.js";
-import { milliseconds } from "./policy.js";
+import { milliseconds, type Policy } from "./policy.js";
 import { settleOverdue } from "./send.js";
 
 /**
@@ -56,17 +55,14 @@ function remainingRetries(auth: Authentication, policy: Policy): number {
   return Math.max(0, policy.retryCooldowns.length - auth.retries);
 }
 
-/** Whether a retry requests a call: it wishes for one, or it wishes for nothing else and the create was a call. */
-function requestsCall({ byCall }: Authentication, channel: Channel | undefined): boolean {
-  return byCall === "fixed line" || (channel ?? (byCall && "voice")) === "voice";
-}
-
 /**
  * "cool-down 30, 60, 90, 120 s after each send" (docs/contract.md#retries), and a call's own (docs/contract.md#calls);
  * after a rejected send the same cool-down starts again. `channel`: the one that the retry wishes for.
  */
 function cooldownEnd(auth: Authentication, policy: Policy, channel: Channel | undefined): number {
-  const seconds = requestsCall(auth, channel) ? policy.callCooldown : (policy.retryCooldowns[auth.retries] ?? 0);
+  // A retry requests a call if it wishes for one, or if it wishes for nothing else and the create was a call.
+  const isCall = auth.byCall === "fixed line" || (channel ?? (auth.byCall && "voice")) === "voice";
+  const seconds = isCall ? policy.callCooldown : (policy.retryCooldowns[auth.retries] ?? 0);
   return auth.lastSendAt + milliseconds(seconds);
 }
 
