@@ -3,7 +3,6 @@ import type { CallbackForm, DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Decision } from "./decision.js";
-import { maskNumber } from "./phone-number.js";
 
 /**
  * What is known of a send: `undecided` (in progress, or accepted without a second write: read as "may have been sent"),
@@ -385,11 +384,6 @@ export function needsNumber(auth: Authentication, fullNumber: boolean, now: numb
   if (auth.checks.some(({ status, namedAt }) => status === "valid" && namedAt === undefined)) return true;
   if (fullNumber && auth.callbackUrl !== undefined && (auth.outbox.length > 0 || !isExpired(auth, now))) return true;
   return !auth.validated && !isExpired(auth, now);
-}
-
-/** Masks the number: enough to recognize, too little to call. */
-export function withoutNumber(auth: Authentication): Authentication {
-  return { ...auth, number: maskNumber(auth.number), sealed: undefined };
 }
 
 /** Whether messages can be sent to the number. */

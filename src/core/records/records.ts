@@ -1,7 +1,8 @@
-import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber, withoutNumber } from "../../domain/authentication.js";
+import { type Authentication, hasNumber, isForgotten, isVoid, needsNumber } from "../../domain/authentication.js";
 import type { Claim } from "../../domain/claim.js";
 import { fallbackWork, leaseTime, wakeAt } from "../../domain/delivery.js";
 import { isInSlot, slotOf } from "../../domain/ids.js";
+import { maskNumber } from "../../domain/phone-number.js";
 import { milliseconds } from "../../domain/policy.js";
 import { keptApartClaim } from "../../domain/quota.js";
 import type { Settings } from "../../options/options.js";
@@ -176,7 +177,8 @@ export function createRecords({ settings, store, clock, logger, keyring, newDead
   const commit = async (deadline: StoreDeadline, writing: Writing): Promise<Committed> => {
     const { id, next, before, claims = [], counts = [], revoke, token = keyring.newToken() } = writing;
     const written = now();
-    const auth = next.sealed === undefined || needsNumber(next, fullNumber, written) ? next : withoutNumber(next);
+    const isMasked = next.sealed !== undefined && !needsNumber(next, fullNumber, written);
+    const auth = isMasked ? { ...next, number: maskNumber(next.number), sealed: undefined } : next;
     const { customer, keepUntil } = auth;
     const at = before?.at ?? id;
     const wakeAt = wakeOf(auth, before, written);
