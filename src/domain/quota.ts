@@ -46,11 +46,9 @@ export function measured({ counts, threshold, perVerified = 0, claim }: Charge, 
   return { value: balance + perVerified * verified, threshold: threshold + perVerified * verified };
 }
 
-/** Identifies a send for its charges. */
-type SendSubject = Pick<Authentication, "customer" | "id" | "number" | "createdAt"> & { readonly attempt: number };
-
-/** "A missing `ip` or `device_id` skips that rule" (docs/contract.md#missing-fields). */
-type CreateSubject = SendSubject & {
+/** Identifies a send for its charges. "A missing `ip` or `device_id` skips that rule" (docs/contract.md#missing-fields). */
+type SendSubject = Pick<Authentication, "customer" | "id" | "number" | "createdAt"> & {
+  readonly attempt: number;
   readonly deviceId?: string | undefined;
   readonly ip?: string | undefined;
   readonly isCall?: boolean | undefined;
@@ -59,44 +57,32 @@ type CreateSubject = SendSubject & {
 /** "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names). */
 export type Pseudonym = (text: string) => string;
 
-function chargesOfSend({ customer }: SendSubject, number: string, member: string, policy: Policy, moment: Moment): Charge[] {
-  const { whole, keptFor } = indexOf(policy);
-  return [
-    ...chargesOf("perNumber", policy.limits.perNumber, sendsOf(customer, number), member, moment, { atLeast: whole ? keptFor : 0 }),
-    ...chargesOf("perCustomer", policy.limits.perCustomer, `${customer}:c`, member, moment),
-  ];
-}
+/** The windows and sums named after a number. `number`: its keyed hash. */
+const namesOf = (customer: string, number: string) => ({
+  /** Members are sends: `id/createdAt/attempt`, the time in base 36. */
+  sends: `${customer}:n:${number}`,
+  calls: `${customer}:k:${number}`,
+  /** Wrong codes. */
+  guesses: `${customer}:g:${number}`,
+  /** Members are authentications, `id/createdAt`, that the window of sends does not name for their whole retention. */
+  listed: `${customer}:h:${number}`,
+  /** Members are rejected creates, `id/createdAt`, and requests without an authentication, `code/createdAt/token`. */
+  refused: `${customer}:r:${number}`,
+  /** When the number's caps were lifted. */
+  lifted: `${customer}:u:${number}`,
+});
 
-/** The window of a number's sends. `number`: its keyed hash. */
-function sendsOf(customer: string, number: string): string {
-  return `${customer}:n:${number}`;
-}
-
-/** The name of the sums of a number's calls. `number`: its keyed hash. */
-function callsTo(customer: string, number: string): string {
-  return `${customer}:k:${number}`;
-}
-
-/** All windows and sums of the caps, and everything else, named after a number. */
 export type NumberNames = ReturnType<typeof namesOfNumber>;
 
-/** `number`: its keyed hash. */
+/** The same, with the parts of the sums that count at this moment. */
 export function namesOfNumber(customer: string, number: string, { limits }: Policy, moment: Moment) {
-  const sends = sendsOf(customer, number);
+  const { calls, guesses, ...windows } = namesOf(customer, number);
   return {
-    /** Members are sends: `id/createdAt/attempt`, the time in base 36. */
-    sends,
+    ...windows,
     /** Sums of sends, for caps too large to be counted member by member. */
-    sendSums: limits.perNumber.filter(({ limit }) => limit > largestExact).map((cap) => partsAt(sumOfCap(sends, cap), periodOf(cap), moment)),
-    callSums: limits.callsPerNumber.map((cap) => partsAt(sumOfCap(callsTo(customer, number), cap), periodOf(cap), moment)),
-    /** Wrong codes. */
-    guesses: partsAt(guessSum(customer, number), guessPeriod, moment),
-    /** Members are authentications, `id/createdAt`, that the window of sends does not name for their whole retention. */
-    listed: `${customer}:h:${number}`,
-    /** Members are rejected creates, `id/createdAt`, and requests without an authentication, `code/createdAt/token`. */
-    refused: `${customer}:r:${number}`,
-    /** When the number's caps were lifted. */
-    lifted: `${customer}:u:${number}`,
+    sendSums: limits.perNumber.filter(({ limit }) => limit > largestExact).map((cap) => partsAt(sumOfCap(windows.sends, cap), periodOf(cap), moment)),
+    callSums: limits.callsPerNumber.map((cap) => partsAt(sumOfCap(calls, cap), periodOf(cap), moment)),
+    guesses: partsAt(guesses, guessPeriod, moment),
   };
 }
 
@@ -144,7 +130,7 @@ export function listedClaims(
   if (capped && whole && callbackUrl === undefined && purpose === undefined) return [];
   const longer = (callbackUrl === undefined ? 0 : keptForCallbacks) + (purpose === undefined ? 0 : keptForDeliveries);
   const until = now + keptFor + longer + 2 * skew;
-  return [{ window: `${customer}:h:${pseudonym(number)}`, member: `${id}/${base36(createdAt)}`, now, since: now, keepUntil: until }];
+  return [{ window: namesOf(customer, pseudonym(number)).listed, member: `${id}/${base36(createdAt)}`, now, since: now, keepUntil: until }];
 }
 
 /**
@@ -152,7 +138,7 @@ export function listedClaims(
  * member has another time than the one before: an erasure in progress, which removes that one, does not remove this one.
  */
 export function keptApartClaim({ customer, id, keepUntil }: Authentication, number: string, now: number): Claim {
-  return { window: `${customer}:h:${number}`, member: `${id}/${base36(now)}`, now, since: now, keepUntil };
+  return { window: namesOf(customer, number).listed, member: `${id}/${base36(now)}`, now, since: now, keepUntil };
 }
 
 /** The largest limit that a window can have; it never rejects anything here. */
@@ -175,15 +161,22 @@ export function liftedClaims({ sends, listed }: NumberNames, members: readonly s
 }
 
 /** Those of its send, those "per device_id" (docs/contract.md#caps), and those per ip that the operator has set. */
-export function capCharges(subject: CreateSubject, policy: Policy, moment: Moment, pseudonym: Pseudonym): Charge[] {
-  const { customer, deviceId, ip, isCall } = subject;
+export function capCharges(subject: SendSubject, policy: Policy, moment: Moment, pseudonym: Pseudonym): Charge[] {
+  const { customer, id, createdAt, attempt, deviceId, ip, isCall } = subject;
   const { limits } = policy;
   const number = pseudonym(subject.number);
-  const member = memberOf(subject);
-  const charges = chargesOfSend(subject, number, member, policy, moment);
+  const { sends, calls } = namesOf(customer, number);
+  // "Members come from what is stored (`id/createdAt/attempt`)" (docs/contract.md#members). So two creates never share a
+  // member, even if an idempotency key gives both the same id, and a send that is tried again counts once.
+  const member = `${id}/${base36(createdAt)}/${attempt}`;
+  const { whole, keptFor } = indexOf(policy);
+  const charges = [
+    ...chargesOf("perNumber", limits.perNumber, sends, member, moment, { atLeast: whole ? keptFor : 0 }),
+    ...chargesOf("perCustomer", limits.perCustomer, `${customer}:c`, member, moment),
+  ];
   if (isCall) {
     // Calls are few, and the others of the number's caps count them exactly: a sum is enough.
-    charges.push(...chargesOf("callsPerNumber", limits.callsPerNumber, callsTo(customer, number), member, moment, { summed: true }));
+    charges.push(...chargesOf("callsPerNumber", limits.callsPerNumber, calls, member, moment, { summed: true }));
   }
   if (deviceId !== undefined && limits.perDevice.length + limits.numbersPerDevice.length > 0) {
     const device = pseudonym(deviceId);
@@ -204,11 +197,6 @@ export function longestFirst(charges: readonly Charge[]): Charge[] {
   return charges.toSorted((a, b) => lengthOf(b) - lengthOf(a));
 }
 
-/** `number`: its keyed hash. */
-function guessSum(customer: string, number: string): string {
-  return `${customer}:g:${number}`;
-}
-
 /** How many wrong codes of a number are evaluated within a day, over all its authentications. */
 export function mostWrongCodes(policy: Policy): number {
   return sendsPerDay(policy) * policy.checks;
@@ -220,7 +208,7 @@ export function mostWrongCodes(policy: Policy): number {
  * too, so creating more authentications gives no more guesses.
  */
 export function guessClaim(customer: string, number: string, wrong: 0 | 1, policy: Policy, moment: Moment, pseudonym: Pseudonym): SumClaim {
-  return sumClaim(guessSum(customer, pseudonym(number)), wrong, guessPeriod, moment, { limit: mostWrongCodes(policy) - 1 + wrong });
+  return sumClaim(namesOf(customer, pseudonym(number)).guesses, wrong, guessPeriod, moment, { limit: mostWrongCodes(policy) - 1 + wrong });
 }
 
 /** "Lookups have a ceiling" (docs/contract.md#lookup-ceiling). */
@@ -251,11 +239,11 @@ export function refusedClaims({ customer, id, number, createdAt, expiresAt, requ
   const ofCustomer = sumClaim(`${customer}:r`, 1, { length: hour, parts: partsOfCap }, moment, { limit: keptRefusals.ofCustomer });
   const member = `${id}/${base36(createdAt)}`;
   const keepUntil = Math.max(now + hour, expiresAt) + 2 * moment.skew;
-  const masked = pseudonym(number);
+  const { refused, listed } = namesOf(customer, pseudonym(number));
   const claims: Claim[] = [ofCustomer];
-  if (request === undefined) claims.unshift({ window: `${customer}:r:${masked}`, member, limit: keptRefusals.ofNumber, now, since, keepUntil });
+  if (request === undefined) claims.unshift({ window: refused, member, limit: keptRefusals.ofNumber, now, since, keepUntil });
   // The window of rejected creates names those of one hour.
-  if (request !== undefined || expiresAt - now > hour) claims.push({ window: `${customer}:h:${masked}`, member, now, since: now, keepUntil });
+  if (request !== undefined || expiresAt - now > hour) claims.push({ window: listed, member, now, since: now, keepUntil });
   return claims;
 }
 
@@ -265,7 +253,7 @@ export function refusedClaims({ customer, id, number, createdAt, expiresAt, requ
  */
 export function uncreatedClaims(customer: string, number: string, code: DestinationError, token: string, moment: Moment, pseudonym: Pseudonym): Claim[] {
   const { now, skew } = moment;
-  const window = `${customer}:r:${pseudonym(number)}`;
+  const { refused: window } = namesOf(customer, pseudonym(number));
   const member = `${code}/${base36(now)}/${token.slice(0, 8)}`;
   return [
     { window, member, limit: keptRefusals.ofNumber, now, since: sinceOf(moment, hour), keepUntil: now + day + 2 * skew },
@@ -278,14 +266,6 @@ export function readUncreated(member: string): { readonly code: DestinationError
   const { id, at } = readMember(member);
   const code = destinationErrors.find((one) => one === id);
   return code === undefined ? undefined : { code, at };
-}
-
-/**
- * "Members come from what is stored (`id/createdAt/attempt`)" (docs/contract.md#members). So two creates never share a
- * member, even if an idempotency key gives both the same id, and a send that is tried again counts once.
- */
-function memberOf({ id, createdAt, attempt }: SendSubject): string {
-  return `${id}/${base36(createdAt)}/${attempt}`;
 }
 
 /** Reads the authentication's id and creation time, and the attempt, from a member of a number's windows. */
