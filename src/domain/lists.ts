@@ -187,7 +187,6 @@ function addressEntries(): Entries {
       return true;
     },
     find(ip) {
-      if (ipv4.isEmpty() && ipv6.isEmpty()) return undefined;
       const key = addressKey(ip);
       const inner = ipv4Bits(key);
       const outer = ip.includes(":") ? ipv6Bits(ip) : undefined;
@@ -202,11 +201,9 @@ function prefixEntries() {
   const byLength = new Map<number, Map<string, string>>();
   return {
     add(prefix: string, entry: string): void {
-      const same = byLength.get(prefix.length);
-      if (same === undefined) byLength.set(prefix.length, new Map([[prefix, entry]]));
-      else same.set(prefix, entry);
+      const same = byLength.get(prefix.length) ?? new Map<string, string>();
+      byLength.set(prefix.length, same.set(prefix, entry));
     },
-    isEmpty: () => byLength.size === 0,
     find(text: string): string | undefined {
       for (const [length, prefixes] of byLength) {
         const entry = prefixes.get(text.slice(0, length));
