@@ -2,30 +2,24 @@ import type { Core } from "../core/core.js";
 import { nextTurn, TimedOut, withTimeout } from "../core/deadline.js";
 import { judgeLists, type ListIndex, type ListMatch, type ListQuestion, type ListSubject, readingList } from "../domain/lists.js";
 
-/** The block list and the safe list. */
-export interface Lists {
-  /** Checks a subject. Only the first request to a source is awaited, for up to `storeTimeout`. */
-  judge(subject: ListSubject): Promise<ListMatch>;
-}
-
 type Needed = Pick<Core, "settings" | "clock" | "logger" | "inBackground">;
-
-const unlisted: ListMatch = { safe: false };
 
 /** Returns the loaded list; `undefined` before the first load. */
 type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
 
-export function createLists(parts: Needed): Lists {
-  const { lists } = parts.settings;
+export type Lists = ReturnType<typeof createLists>;
+
+/** The block list and the safe list. */
+export function createLists(parts: Needed) {
   const held = (name: "block" | "safe"): Held => {
-    const source = lists[name];
+    const source = parts.settings.lists[name];
     return typeof source === "function" ? askedList(parts, name, source) : () => source;
   };
-  if (lists.block === undefined && lists.safe === undefined) return { judge: async () => unlisted };
   const block = held("block");
   const safe = held("safe");
   return {
-    async judge(subject) {
+    /** Checks a subject. Only the first request to a source is awaited, for up to `storeTimeout`. */
+    async judge(subject: ListSubject): Promise<ListMatch> {
       const [blocked, passed] = await Promise.all([block(), safe()]);
       return judgeLists(blocked, passed, subject);
     },
