@@ -1,12 +1,12 @@
 import type { Core } from "../../core/core.js";
 import type { StoreDeadline } from "../../core/deadline.js";
+import { CorruptRecord } from "../../core/records/codec.js";
 import { keptTokens, type RecordsOf } from "../../core/records/records.js";
 import type { Seals } from "../../core/seal.js";
 import { type MemberClaim, type Moment, sinceOf } from "../../domain/claim.js";
-import type { CustomerRecord } from "../../domain/customers.js";
+import type { CustomerKey, CustomerRecord } from "../../domain/customers.js";
 import { day, minute } from "../../domain/time.js";
 import type { Expiry, Store, StoredRecord } from "../../ports/store.js";
-import { decodeCustomer, encodeCustomer } from "./codec.js";
 
 // A customer and its keys are one record, so that no change overwrites another. A key's owner is written under its
 // digest first: an interrupted write leaves owners without a key, and only keys in the record grant access.
@@ -71,7 +71,7 @@ export function createCustomerRecords({ store, keyring, clock }: Pick<Core, "sto
 
     async commit(deadline, { next, before, claims = [] }) {
       const tokens = [keyring.newToken(), ...(before?.tokens ?? [])].slice(0, keptTokens);
-      const record = { customer: next.uuid, id: customerRecordId, tokens, data: encodeCustomer(next), ...neverExpires(clock.now()) };
+      const record = { customer: next.uuid, id: customerRecordId, tokens, data: encoded(next), ...neverExpires(clock.now()) };
       const result = await deadline.call(() => store.commit({ claims, counts: [], record, expected: before?.tokens[0] ?? null }));
       if (result.done || result.refusedBy !== undefined) return result;
       return { done: false, held: result.current && decoded(result.current) };
@@ -84,3 +84,32 @@ export function createCustomerRecords({ store, keyring, clock }: Pick<Core, "sto
 function decoded({ customer, data, tokens }: StoredRecord) {
   return { auth: decodeCustomer(customer, data), tokens };
 }
+
+/** Encodes a customer as JSON for the store. Fields must never be renamed. */
+function encoded({ uuid: _, ...stored }: CustomerRecord): string {
+  return JSON.stringify(stored);
+}
+
+/** Throws `CorruptRecord` if the text is invalid: unreadable keys grant no access. */
+export function decodeCustomer(uuid: string, data: string): CustomerRecord {
+  try {
+    const stored = JSON.parse(data) as Omit<CustomerRecord, "uuid">;
+    const { name, createdAt, suspendedAt, policy, sealed, reencryptedAt, keys } = stored;
+    const areTimes = isTime(createdAt) && [suspendedAt, reencryptedAt].every(isTimeOrNone);
+    const isSound = [name, sealed].every(isTextOrNone) && areTimes && isObjectOrNone(policy) && keys.every(isKey);
+    if (!isSound) throw new TypeError("a field does not have the form that was written");
+    return { ...stored, uuid };
+  } catch (cause) {
+    throw new CorruptRecord(`the stored customer ${uuid} is corrupt; it was left as it is`, { cause });
+  }
+}
+
+function isKey({ id, digest, name, createdAt, endsAt, revokedAt }: CustomerKey): boolean {
+  const isDigest = /^[0-9a-f]{64}$/.test(digest) && digest.slice(0, 16) === id;
+  return isDigest && isTextOrNone(name) && isTime(createdAt) && [endsAt, revokedAt].every(isTimeOrNone);
+}
+
+const isTextOrNone = (value: unknown) => value === undefined || typeof value === "string";
+const isObjectOrNone = (value: unknown) => value === undefined || (typeof value === "object" && value !== null);
+const isTime = (value: unknown) => Number.isSafeInteger(value);
+const isTimeOrNone = (value: unknown) => value === undefined || isTime(value);

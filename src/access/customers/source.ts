@@ -10,8 +10,7 @@ import { isPromise } from "../../domain/promises.js";
 import { day, hour, minute, timestamp } from "../../domain/time.js";
 import type { Customer, Customers } from "../../ports/customers.js";
 import type { StoredRecord } from "../../ports/store.js";
-import { decodeCustomer } from "./codec.js";
-import { customerRecordId, lastUseOf, neverExpires, ownerOf, underCurrentSecret } from "./records.js";
+import { customerRecordId, decodeCustomer, lastUseOf, neverExpires, ownerOf, underCurrentSecret } from "./records.js";
 
 /** Milliseconds between the starts of two reads: a revoked key stops working within two seconds. */
 const freshFor = 1_000;
