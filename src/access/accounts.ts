@@ -73,15 +73,14 @@ export function createAccounts(
     }
   };
 
-  const accountOf = ({ customer_uuid, policy: change }: Customer): Account => {
+  /** A suspended customer is treated as unknown, unless `orSuspended`. */
+  const accountOf = ({ customer_uuid, policy: change, suspended }: Customer, orSuspended = false): Account | undefined => {
+    if (suspended && !orSuspended) return undefined;
     if (change === undefined || change === null) return { customer: customer_uuid, policy: settings.policy };
     const policy = policies.get(change) ?? readCustomerPolicy(settings, change);
     policies.set(change, policy);
     return { customer: customer_uuid, policy };
   };
-
-  /** A suspended customer is treated as unknown. */
-  const account = (customer: Customer): Account | undefined => (customer.suspended ? undefined : accountOf(customer));
 
   return {
     /** Returns the account for an x-api-key header. Throws `forbidden` (docs/contract.md#key-before-body). */
@@ -89,13 +88,13 @@ export function createAccounts(
       if (customers === undefined) throw new Error(noApiKeys);
       // Too long, or mistyped: do not hash it or ask the source.
       const sound = typeof apiKey === "string" && apiKey !== "" && apiKey.length <= longestKey && !isMistyped(apiKey);
-      const known = sound ? await ask("findByKeyDigest", sha256(keyNamed(apiKey)), account) : undefined;
+      const known = sound ? await ask("findByKeyDigest", sha256(keyNamed(apiKey)), accountOf) : undefined;
       if (known === undefined) throw new VerifierError("forbidden", "The x-api-key header is missing or holds no valid API key.");
       return known;
     },
     /** Returns the account for a UUID, in direct calls. `orSuspended`: a suspended one too. Throws `account_invalid`. */
     async byUuid(customerUuid: string, orSuspended = false): Promise<Account> {
-      const known = await ask("find", customerUuid, orSuspended ? accountOf : account);
+      const known = await ask("find", customerUuid, (customer) => accountOf(customer, orSuspended));
       if (known === undefined) throw new VerifierError("account_invalid", "customer_uuid is not a customer of this service, or is suspended.");
       return known;
     },
