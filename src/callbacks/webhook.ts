@@ -5,7 +5,7 @@ import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import { typeId } from "../domain/ids.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { base36, timestamp } from "../domain/time.js";
-import { isWebhookSecret, webhookSecretForm } from "../options/webhook-secret.js";
+import { isWebhookSecret, webhookSecretForm } from "../options/secret.js";
 
 /**
  * Signs a delivery.

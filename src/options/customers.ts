@@ -3,7 +3,7 @@ import { keyError } from "./api-key.js";
 import { checkedText, duration, flag, object, secondsOrNone, text, wholeIn } from "./fields.js";
 import { checkedBy } from "./option-errors.js";
 import type { policySchema } from "./policy.js";
-import { webhookSecretError, webhookSecretFormError } from "./webhook-secret.js";
+import { webhookSecretError } from "./secret.js";
 
 /** How long a key still works after its replacement, unless set, in seconds. */
 export const defaultKeyOverlap = 86_400;
@@ -23,7 +23,7 @@ export function customerSchemas(PolicyChange: ReturnType<typeof policySchema>) {
   });
   /** The policy is read separately, and once. A weak secret is no reason to lock its customer out. */
   const SourcedCustomer = z.object(
-    { customer_uuid, webhookSecrets: secretsWithout(webhookSecretFormError), suspended, policy: z.unknown().optional() },
+    { customer_uuid, webhookSecrets: secretsWithout((secret) => webhookSecretError(secret, true)), suspended, policy: z.unknown().optional() },
     "must be { customer_uuid, policy?, webhookSecrets? }",
   );
 

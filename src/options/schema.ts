@@ -14,8 +14,7 @@ import { customerSchemas } from "./customers.js";
 import { callable, checkedText, duration, flag, interval, methods, object, orUnready, secondsOrNone, secondsUpTo, text, whole, wholeIn } from "./fields.js";
 import { checkedBy, checkedByEach } from "./option-errors.js";
 import { policySchema } from "./policy.js";
-import { privateKeyOf, rsaKeyError } from "./rsa-key.js";
-import { secretProblem } from "./secret.js";
+import { privateKeyOf, rsaKeyError, secretProblem } from "./secret.js";
 import type { CallbackOptions, ReceiptOptions, VerifierOptions } from "./types.js";
 
 /** In seconds. */

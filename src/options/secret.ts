@@ -1,3 +1,4 @@
+import { createPrivateKey, type KeyObject } from "node:crypto";
 import { isProduction } from "../domain/environment.js";
 
 /** Secrets, keys and digests that are or were in our documentation and examples. */
@@ -76,7 +77,43 @@ export function secretProblem(secret: string): string | undefined {
 }
 
 /** What is wrong with a secret that strangers know, or may guess. */
-export function knownError(secret: string, fix: string): string | undefined {
+function knownError(secret: string, fix: string): string | undefined {
   if (isPublished(secret)) return `is published in the documentation; ${fix}`;
   return isProduction() && isGuessable(secret) ? `can be guessed, and NODE_ENV is production; ${fix}` : undefined;
+}
+
+/** The form of a secret that signs callbacks (Standard Webhooks, Signature scheme: "192 bits, 512 maximum"). */
+export const webhookSecretForm = "whsec_ and 24 to 64 bytes in base64";
+
+/**
+ * Whether a secret has that form. Padding is optional; URL-safe base64 is invalid, as some receivers read it as an
+ * empty key.
+ */
+export function isWebhookSecret(secret: string): boolean {
+  const [, digits = "", padding = ""] = /^whsec_([A-Za-z0-9+/]*)(={0,2})$/.exec(secret) ?? [];
+  const bytes = Math.floor((digits.length * 3) / 4);
+  const isWhole = padding === "" ? digits.length % 4 !== 1 : (digits.length + padding.length) % 4 === 0;
+  return isWhole && bytes >= 24 && bytes <= 64;
+}
+
+/** What is wrong with a secret that signs callbacks. `mayBeWeak`: only its form counts. */
+export function webhookSecretError(secret: string, mayBeWeak = false): string | undefined {
+  const fix = 'make one with: echo "whsec_$(openssl rand -base64 32)"';
+  if (!isWebhookSecret(secret)) return `must be ${webhookSecretForm}; ${fix}`;
+  return mayBeWeak ? undefined : knownError(secret, fix);
+}
+
+/** Environment variables often hold line breaks as `\n`. Throws if the text is not a key. */
+export function privateKeyOf(pem: string): KeyObject {
+  return createPrivateKey(pem.replaceAll("\\n", "\n"));
+}
+
+/** What is wrong with an RSA private key in PEM form. Nothing of the key is in the text. */
+export function rsaKeyError(pem: string): string | undefined {
+  const fix = "make one with: openssl genpkey -algorithm RSA -pkeyopt rsa_keygen_bits:2048";
+  try {
+    const { asymmetricKeyType, asymmetricKeyDetails } = privateKeyOf(pem);
+    if (asymmetricKeyType === "rsa" && Number(asymmetricKeyDetails?.modulusLength) >= 2048) return undefined;
+  } catch {}
+  return `must be an RSA private key of 2048 bits or more in PEM form; ${fix}`;
 }

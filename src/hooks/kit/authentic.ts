@@ -1,6 +1,6 @@
 import { createHash, createHmac, timingSafeEqual } from "node:crypto";
 import { isProduction } from "../../domain/environment.js";
-import { isWebhookSecret } from "../../options/webhook-secret.js";
+import { isWebhookSecret } from "../../options/secret.js";
 import { openSecrets, optionError } from "./option-error.js";
 
 /** What shows whether a request is authentic. */
