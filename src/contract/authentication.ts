@@ -13,7 +13,7 @@ export type AuthenticationStatus = (typeof authenticationStatuses)[number];
 export const printableForm = /^[^\p{C}\p{Zl}\p{Zp}]{1,128}$/u;
 /** The same for OpenAPI documents, less strict: generated clients of any language read it, without the flag `u`. */
 export const printablePattern = String.raw`^[^\x00-\x1f\x7f-\x9f]{1,128}$`;
-const printable = z.string("must be a string").regex(printableForm, "must be 1 to 128 printable characters");
+export const printable = z.string("must be a string").regex(printableForm, "must be 1 to 128 printable characters");
 
 /** "`app_realm` is the 11-character SMS Retriever hash" (docs/contract.md#app-realm). */
 const realm = z.string("must be a string").regex(/^[A-Za-z0-9+/]{11}$/, "must be the 11-character SMS Retriever hash of the app (A-Z a-z 0-9 + /)");

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { CreateAuthenticationRequest, printableForm } from "./authentication.js";
+import { CreateAuthenticationRequest, printable } from "./authentication.js";
 import { conversions } from "./conversion.js";
 import { locale, PhoneNumber, Uuid } from "./fields.js";
 
@@ -23,7 +23,7 @@ export const DeliverRequest = z
     expires_in: z.int(lifetime).min(30, lifetime).max(3600, lifetime).default(300),
     known: z.boolean("must be true or false").default(false),
     conversion: z.enum(conversions, `must be ${conversions.join(", ")}`).optional(),
-    correlation_id: z.string("must be a string").regex(printableForm, "must be 1 to 128 printable characters").optional(),
+    correlation_id: printable.optional(),
     idempotency_key: idempotencyKey.optional(),
     within: z.int(time).min(100, time).max(600_000, time).optional(),
   })

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { CreateAuthenticationRequest, printableForm } from "./authentication.js";
+import { CreateAuthenticationRequest, printable } from "./authentication.js";
 import { callbackForms } from "./callback.js";
 import type { Channel } from "./channel.js";
 import { CheckRequest } from "./check.js";
@@ -13,7 +13,7 @@ export const StartRequest = z.object({
   locale: locale.optional(),
   code_length: z.int(length).min(4, length).max(10, length).optional(),
   // "stored with the verification" (docs/contract.md#correlation-id)
-  correlation_id: z.string("must be a string").regex(printableForm, "must be 1 to 128 printable characters").optional(),
+  correlation_id: printable.optional(),
   callback_form: z.enum(callbackForms, `must be ${callbackForms.join(" or ")}`).optional(),
 });
 export type StartRequest = z.infer<typeof StartRequest>;
