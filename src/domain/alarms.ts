@@ -6,10 +6,7 @@ export function guessedOdds(wrong: number, codeLength: number): number {
   return 1 - Math.exp((-wrong * liveCodes) / 10 ** codeLength);
 }
 
-/**
- * When wrong codes raise an alarm: from these odds, and from this many times the right codes. People mistype, but most
- * enter the right code in the end.
- */
+/** Wrong codes raise an alarm from these odds, and from so many per right code: people mistype a few times. */
 export const sprayed = { odds: 1e-3, timesRight: 3 };
 
 /** Whether wrong codes are out of proportion. */
@@ -17,10 +14,7 @@ export function isSpray(wrong: number, right: number, codeLength: number): boole
   return wrong >= sprayed.timesRight * Math.max(1, right) && guessedOdds(wrong, codeLength) >= sprayed.odds;
 }
 
-/**
- * The share of messages that a rule in shadow mode may flag without an alarm, and the minimum number of messages for a
- * share.
- */
+/** The share of messages that a shadow rule may flag without an alarm, and the fewest messages for a share. */
 export const shadowed = { share: 0.01, messages: 200 };
 
 /** The used share from which a cap or ceiling is nearly full. */

@@ -88,10 +88,7 @@ export interface OutboxEvent {
   readonly error?: string;
 }
 
-/**
- * Short keyed hashes of where an authentication came from, stored in its record. A retry and a verification count in
- * the same cells as the create.
- */
+/** Short keyed hashes of where a create came from: a retry and a verification count in the same cells. */
 export interface Origin {
   /** The address: IPv4 whole, IPv6 by /64. */
   readonly a?: string;
@@ -150,10 +147,7 @@ export interface Authentication {
   readonly callbackForm?: CallbackForm | undefined;
   /** The caller's own reference. */
   readonly correlationId?: string | undefined;
-  /**
-   * When the newest send should be settled; after that, a worker settles it as `unknown`. Set only if a callback must
-   * report it.
-   */
+  /** When a worker settles the newest send as `unknown`. Set only if a callback must report it. */
   readonly settleBy?: number | undefined;
   /** Delivery statuses not yet delivered, or given up; oldest first. */
   readonly outbox: readonly OutboxEvent[];
@@ -190,10 +184,7 @@ export interface Authentication {
   readonly purpose?: string | undefined;
 }
 
-/**
- * What a create or retry decides on the stored record: to send a message for `send`, or to return a status from the
- * record alone.
- */
+/** What a create or retry decides on the stored record: to send a message, or to return a status from it alone. */
 export type SendDecision<Status extends string> =
   | { readonly send: Authentication }
   | {
@@ -307,10 +298,7 @@ export function blankOf(auth: Authentication): Authentication {
   };
 }
 
-/**
- * Whether nothing was ever tried under it: what remains of a create that was taken back. A create with the same
- * idempotency key replaces it.
- */
+/** Whether nothing was tried under it: a create was taken back. A repeat with its idempotency key replaces it. */
 export function isVoid(auth: Authentication): boolean {
   return auth.status === "pending" && auth.attempts === 0;
 }
@@ -325,10 +313,7 @@ export function isErased(auth: Authentication): boolean {
   return isVoid(auth) && !hasNumber(auth);
 }
 
-/**
- * When the messages that its cells hold were sent. For a message that is not among the last three, the creation time is
- * used.
- */
+/** When the messages in its cells were sent. For one that is no longer kept, the creation time. */
 export function countedAt({ sent, uncounted, sends, createdAt }: Authentication): number[] {
   const counted = Math.max(0, sent - uncounted);
   const times = sends.map(({ at }) => at);

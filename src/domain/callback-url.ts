@@ -1,9 +1,6 @@
 import { isPublicAddress } from "./ip.js";
 
-/**
- * Ports that a callback may use, in addition to those of allowed origins. The empty string is the default port of
- * https.
- */
+/** Ports that a callback may use, besides those of allowed origins. The empty string is the default of https. */
 const ports: ReadonlySet<string> = new Set(["", "443", "8443"]);
 
 /**
@@ -37,10 +34,7 @@ export function isHttp(protocol: string): boolean {
  */
 const insideNames = /(^|\.)(localhost|local|internal|home\.arpa|metadata\.goog)$/;
 
-/**
- * The URL parser has already converted every spelling of an IPv4 literal (`2130706433`, `0x7f.1`, `0177.0.0.1`) to
- * dotted form.
- */
+/** The URL parser has already brought IPv4 literals (`2130706433`, `0x7f.1`, `0177.0.0.1`) to dotted form. */
 function isPublicHost(hostname: string): boolean {
   if (hostname.startsWith("[")) return isPublicAddress(hostname.slice(1, -1));
   const name = hostname.replace(/\.+$/, "");

@@ -71,10 +71,7 @@ export interface Moment {
 export interface Period {
   /** Milliseconds. */
   readonly length: number;
-  /**
-   * How many parts are summed, each whole. The sum counts its content for up to `length / (parts - 1)` longer than
-   * `length`.
-   */
+  /** How many parts are summed, each whole. Content counts for up to `length / (parts - 1)` longer than `length`. */
   readonly parts: number;
 }
 
@@ -135,10 +132,7 @@ export function givenBack({ limit, floor, weight, ...claim }: SumClaim): SumClai
  */
 const unit = 1e6;
 
-/**
- * What a cell holds. `balance`: messages that are not verified, minus what verifications have earned; `verified`: the
- * authentications verified.
- */
+/** `balance`: messages not verified, minus what verifications earned; `verified`: authentications verified. */
 export function readBalance(held: number): { readonly balance: number; readonly verified: number } {
   const balance = Math.floor(held / unit);
   return { balance, verified: held - balance * unit };

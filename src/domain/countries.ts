@@ -22,10 +22,7 @@ export type CountryCode = (typeof countryCodes)[number];
 
 const known: ReadonlySet<string> = new Set(countryCodes);
 
-/**
- * What people often write instead of a code: other abbreviations, language codes, withdrawn codes, and the most common
- * three-letter codes.
- */
+/** What people often write instead: other abbreviations, languages, withdrawn and three-letter codes. */
 const confused =
   "UK:GB EN:GB EL:GR SP:ES JA:JP KO:KR ZH:CN CS:CZ DA:DK FX:FR TP:TL AN:CW DD:DE USA:US GBR:GB ENG:GB FRA:FR DEU:DE GER:DE ESP:ES " +
   "ITA:IT PRT:PT NLD:NL BEL:BE CHE:CH AUT:AT IRL:IE POL:PL SWE:SE NOR:NO DNK:DK FIN:FI GRC:GR TUR:TR UKR:UA ROU:RO HUN:HU CZE:CZ " +
@@ -49,10 +46,7 @@ export function countryError(code: string): string | undefined {
     : `${words}: for ${JSON.stringify(code)} say "${fix}"`;
 }
 
-/**
- * Returns what is wrong with the key of a map by country, if anything. Such a map may have a `default` for all other
- * countries.
- */
+/** What is wrong with the key of a map by country, if anything. `default` stands for all other countries. */
 export function countryKeyError(key: string): string | undefined {
   const problem = key === "default" ? undefined : countryError(key);
   return problem === undefined ? undefined : `${problem}; or "default"`;

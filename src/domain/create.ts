@@ -81,10 +81,7 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
   };
 }
 
-/**
- * Decides a create on the record stored under its id. `fresh`: the authentication to create, for which `replaces` makes
- * room.
- */
+/** Decides a create on the record under its id. `fresh`: what to create, where `replaces` makes room for it. */
 export function decideCreate(
   stored: Authentication | undefined,
   fresh: Authentication,

@@ -67,10 +67,7 @@ export function withKey(customer: CustomerRecord, key: CustomerKey, now: number)
   return { problem: `the customer has ${mostUsableKeys} keys in use, ${named}: revoke one of them first` };
 }
 
-/**
- * Replaces a key, which ends after `overlap` milliseconds, or at its own end if that is earlier. `id` absent: replaces
- * the active key.
- */
+/** Replaces a key, by default the active one, which ends after `overlap` milliseconds or at its own earlier end. */
 export function withKeyInPlaceOf(customer: CustomerRecord, id: string | undefined, key: CustomerKey, overlap: number, now: number): Changed {
   const lasting = customer.keys.filter((one) => (id === undefined ? keyStatus(one, now) === "active" : one.id === id && isUsable(one, now)));
   const [old] = lasting;

@@ -11,9 +11,7 @@ export const deliveryLadder: readonly number[] = [5 * second, 5 * minute, 30 * m
 /** "each attempt has a timeout of 15 s" (docs/contract.md#callback-ladder). */
 export const deliveryTimeout = 15 * second;
 
-/**
- * How long a worker holds a record: time in the queue, one delivery, the store calls around it, and clock differences.
- */
+/** How long a worker holds a record: the queue, one delivery, the store calls around it, and clock differences. */
 export const leaseTime = minute;
 
 /** What must remain of a lease to start a delivery: its timeout, and the write that settles it. */

@@ -14,9 +14,7 @@ export function addressKey(ip: string): string {
   return `${network.join(":")}::/64`;
 }
 
-/**
- * The network around an address, by the address's key: IPv4 by /16, "IPv6 /32" (docs/contract.md#spam-strange-network).
- */
+/** The network of an address, by its key: IPv4 by /16, "IPv6 /32" (docs/contract.md#spam-strange-network). */
 export function networkOf(key: string): string {
   return key.split(/[.:]/, 2).join(".");
 }

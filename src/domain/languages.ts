@@ -27,10 +27,7 @@ export function spokenTags(country: string | undefined): string[] {
   return [`${language}-${country}`, `${language}-${script}`, language];
 }
 
-/**
- * Normalizes a language tag: BCP 47 ignores case, some write `fr_FR`, and Norwegian is `no` in some data and `nb` in
- * others.
- */
+/** Normalizes a language tag: BCP 47 ignores case, some write `fr_FR`, and some data has `no` for `nb`. */
 export function sameTag(tag: string): string {
   return tag
     .toLowerCase()

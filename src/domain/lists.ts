@@ -46,10 +46,7 @@ export interface ListIndex {
   find(subject: ListSubject): Listed | undefined;
 }
 
-/**
- * An invalid entry: its path in the list, and the fix. The entry itself is not repeated, because it may be someone's
- * number.
- */
+/** An invalid entry: its path in the list, and the fix. The entry may be someone's number, so it is left out. */
 export interface ListError {
   readonly path: readonly (string | number)[];
   readonly message: string;
@@ -133,10 +130,7 @@ interface Entries {
   find(text: string): string | undefined;
 }
 
-/**
- * The shape of a number that may have a trunk prefix after its country code. Most others need no parsing, which is the
- * most expensive step here.
- */
+/** May have a trunk prefix after its country code. Most numbers need no parsing, the most expensive step here. */
 const mayHaveTrunk = /^\+\d{1,3}[08]/;
 
 /** The same for a prefix. An 8 is excluded, because it may belong to the number itself. */
@@ -167,10 +161,7 @@ function numberEntries(): Entries {
   };
 }
 
-/**
- * Keeps IPv4 and IPv6 apart: `::/0` covers all of IPv6 and no IPv4. An IPv6 address that maps an IPv4 one is looked up
- * as both.
- */
+/** `::/0` covers all of IPv6 and no IPv4. An IPv6 address that maps an IPv4 one is looked up as both. */
 function addressEntries(): Entries {
   const ipv4 = prefixEntries();
   const ipv6 = prefixEntries();
@@ -217,10 +208,7 @@ function prefixEntries() {
 /** Each byte as its eight bits. */
 const octets = Array.from({ length: 256 }, (_, byte) => byte.toString(2).padStart(8, "0"));
 
-/**
- * The 32 bits of four decimal numbers. Nothing else is accepted: other programs read `10/8` and `010.0.0.0/8`
- * differently.
- */
+/** The 32 bits of four decimal numbers, and of nothing else: programs read `10/8` and `010.0.0.0/8` differently. */
 function ipv4Bits(text: string): string | undefined {
   const parts = text.split(".");
   const bits = parts.map((part) => (/^(0|[1-9]\d{0,2})$/.test(part) ? octets[Number(part)] : undefined));

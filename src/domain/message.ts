@@ -113,10 +113,7 @@ function isLanguage(key: string, spoken: ReadonlySet<string>): boolean {
   return !isCountry && language === key.split("-")[0]?.toLowerCase() && nameOf(language) !== language;
 }
 
-/**
- * Guesses the language that a key means: a tag for another country, a three-letter code, an English name, or a country
- * that speaks it.
- */
+/** Guesses what a key means: a tag for another country, a three-letter code, an English name, or a country. */
 function languageMeant(key: string, languages: ReadonlySet<string>): string | undefined {
   const [subtag = ""] = (canonicalTag(sameTag(key)) ?? key).split("-");
   if (languages.has(subtag)) return subtag;
@@ -165,10 +162,7 @@ const marks = /[$%#]?\{+[\s#]*([\p{L}\p{N}_.-]*)[\s#]*\}+/gu;
 /** The text before the code in a last line for autofill that is written out: `@example.com #{code}`. */
 const lastLine = /(?:^|\n)@\S+ $/;
 
-/**
- * Returns what is wrong with a text that contains `{code}`, if anything: phones would show any other placeholder
- * unchanged.
- */
+/** What is wrong with a text that contains `{code}`, if anything: any other placeholder would be shown unchanged. */
 export function markError(text: string): string | undefined {
   for (const { 0: mark, 1: name = "", index } of text.matchAll(marks)) {
     if (mark === "{code}" || (mark === "#{code}" && lastLine.test(text.slice(0, index)))) continue;

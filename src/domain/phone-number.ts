@@ -11,20 +11,14 @@ export interface PhoneNumber {
   /** ISO 3166-1 alpha-2; absent for non-geographic numbers. */
   readonly country?: string | undefined;
   readonly lineType: LineType;
-  /**
-   * A personal (follow-me) number or one of a global range, including satellite networks: the caller pays, and its
-   * destination is unknown.
-   */
+  /** A personal (follow-me) number or one of a global range: the caller pays, and its destination is unknown. */
   readonly anywhere: boolean;
   /** "Numbers listed in `testNumbers` are exempt from validity" (docs/contract.md#test-numbers). */
   readonly test: boolean;
 }
 
 export interface NumberRules {
-  /**
-   * `valid`: valid in the country's numbering plan; `possible`: of a length in the plan, for ranges newer than the
-   * metadata.
-   */
+  /** `valid`: in the country's plan; `possible`: of a length in the plan, for ranges newer than the metadata. */
   readonly validation: "valid" | "possible";
   /** Canonical E.164 forms. */
   readonly testNumbers: ReadonlyMap<string, unknown>;

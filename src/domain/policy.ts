@@ -9,14 +9,9 @@ export interface Cap {
   readonly window: number;
 }
 
-/**
- * A cap that grows with verified users (docs/contract.md#growing-cap). A fixed cap would lock users out: one attack
- * would fill it for all.
- */
+/** A cap that grows with verified users (docs/contract.md#growing-cap): an attack would fill a fixed one for all. */
 export interface GrowingCap extends Cap {
-  /**
-   * How much the limit grows for each of the customer's users verified within the window. A whole number. Default 0.
-   */
+  /** How much the limit grows for each user verified within the window. A whole number. Default 0. */
   readonly perVerified?: number | undefined;
 }
 
@@ -27,10 +22,7 @@ export interface SpendCeiling {
   readonly per: "hour" | "day";
 }
 
-/**
- * The caps (docs/contract.md#caps), all per customer. An empty list disables a rule, except for `perNumber`, which
- * needs at least one cap.
- */
+/** The caps (docs/contract.md#caps), all per customer. An empty list disables a rule, but `perNumber` needs a cap. */
 export interface Limits {
   /** Sends to one number, retries included. */
   readonly perNumber: readonly Cap[];
@@ -47,10 +39,7 @@ export interface Limits {
   readonly numbersPerIp: readonly Cap[];
   /** All sends of the customer. */
   readonly perCustomer: readonly GrowingCap[];
-  /**
-   * The customer's lookups that may call the lookup provider, including lookups before a send. Beyond the cap, lookup
-   * uses the numbering plan only.
-   */
+  /** The customer's lookups that may call the provider, also before a send. Beyond: only the numbering plan. */
   readonly lookups: readonly Cap[];
   /**
    * Cost of the customer's messages (by the route's price) and lookups (by the provider's price). Requires a sender
@@ -69,9 +58,7 @@ export interface Policy {
   readonly codeLength: number;
   /** Lifetime from creation; a retry does not extend it. Up to a day, unless `longLifetime` is set. */
   readonly lifetime: number;
-  /**
-   * Allows a lifetime of more than a day. Without it, such a value is rejected, because it is usually in milliseconds.
-   */
+  /** Allows a lifetime of more than a day. Otherwise such a value is rejected: it is usually in milliseconds. */
   readonly longLifetime: boolean;
   /** How long a record is retained after its expiry, so that results stay exact. */
   readonly tombstone: number;
@@ -156,10 +143,7 @@ export function lifetimeError({ lifetime, longLifetime }: Policy): string | unde
   return `lifetime is in seconds: ${lifetime} of them are ${(lifetime / day).toFixed(1)} days; say ${lifetime / 1000} if you meant milliseconds, or also set longLifetime: true if codes are to live for more than a day`;
 }
 
-/**
- * Returns what is wrong with a cool-down as long as the lifetime: no time is left to retry, and the value looks like
- * milliseconds.
- */
+/** What is wrong with a cool-down as long as the lifetime, which leaves no time to retry: it may be milliseconds. */
 export function cooldownError({ retryCooldowns, lifetime }: Policy): string | undefined {
   const at = retryCooldowns.findIndex((seconds) => seconds >= lifetime && seconds % 1000 === 0 && seconds / 1000 < lifetime);
   const seconds = retryCooldowns[at];
@@ -167,10 +151,7 @@ export function cooldownError({ retryCooldowns, lifetime }: Policy): string | un
   return `retryCooldowns.${at} is in seconds: after ${seconds} of them no retry is possible, since codes end after ${lifetime} (lifetime); say ${seconds / 1000} if you meant milliseconds`;
 }
 
-/**
- * The most sends that one number can get in 24 hours: the tightest of its caps, each counted as often as its window
- * fits into a day.
- */
+/** The most sends that a number can get in 24 hours: of its tightest cap, as often as its window fits into a day. */
 export function sendsPerDay(policy: Policy): number {
   return Math.min(...policy.limits.perNumber.map((cap) => cap.limit * Math.max(1, Math.ceil(day / cap.window))));
 }

@@ -76,10 +76,7 @@ export interface Left {
   readonly seconds: number;
 }
 
-/**
- * "5 wrong codes per authentication" (docs/contract.md#checks) and "4 (5 sends)" (docs/contract.md#retries) minus what
- * is used up, for `explain`.
- */
+/** What remains of the checks (docs/contract.md#checks) and retries (docs/contract.md#retries), for `explain`. */
 export function leftOf(auth: Authentication, now: number, policy: Policy): Left {
   const isDelivery = auth.purpose !== undefined;
   return {

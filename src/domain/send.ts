@@ -66,18 +66,12 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   return send.delivery === undefined ? withEvent(known, event, now) : known;
 }
 
-/**
- * Whether the result still has to be settled. A worker may have given up a slow send as lost; the result of its own
- * process takes precedence.
- */
+/** Whether the result is still to be settled: a worker may have given up a slow send, whose own result counts. */
 function isOpen(state: SendState, result: SendResult): boolean {
   return state === "undecided" || (state === "unknown" && result !== "unknown");
 }
 
-/**
- * Settles a send that a crash left over, if a callback must report it. Returns the record itself if there is no such
- * send.
- */
+/** Settles a send that a crash left over, if a callback must report it. Without one, returns the record itself. */
 export function settleOverdue(auth: Authentication, policy: Policy, now: number): Authentication {
   if (auth.settleBy === undefined || auth.settleBy > now) return auth;
   return settleSend(auth, auth.attempts, { result: "unknown" }, policy, now) ?? withoutDeadline(auth, auth.attempts);

@@ -15,10 +15,7 @@ export interface CreditRule extends SpamRuleSettings {
 
 /** The spam rules (docs/contract.md#spam-rules) and their values. Counts cover 24 hours unless stated otherwise. */
 export interface SpamPolicy {
-  /**
-   * Cells of the number without its last 4, 5 and 6 digits. The widest does not block once `provenAt` or more have
-   * verified.
-   */
+  /** Cells of the number without its last 4, 5 and 6 digits. The widest stops blocking once `provenAt` have verified. */
   readonly range: SpamRuleSettings & {
     readonly seeds: readonly [last4: number, last5: number, last6: number];
     readonly perVerified: number;
@@ -43,10 +40,7 @@ export interface SpamPolicy {
    * which blocks when open ≥ half of `base` + 2 × verified.
    */
   readonly strangeNetwork: SpamRuleSettings & { readonly base: number; readonly factor: number };
-  /**
-   * Compares `device_type` with the shape of `device_id`, and the ip's country with the number's if there is a
-   * resolver.
-   */
+  /** Compares `device_type` with the form of `device_id`, and the country of the ip, if known, with the number's. */
   readonly signals: SpamRuleSettings;
   /**
    * A number that this customer's users verified within 90 days is exempt from all of these but `crowd` while it has

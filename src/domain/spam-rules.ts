@@ -168,10 +168,7 @@ export interface Exemptions {
   readonly rules: ReadonlySet<string>;
   /** Higher limits of rules that a second look found, by rule. */
   readonly limits: ReadonlyMap<string, number>;
-  /**
-   * The number is trusted: its window of sends may hold this many sends of a day, so that concurrent requests cannot
-   * exceed `trust.open` either.
-   */
+  /** Bounds the window of a trusted number's sends: concurrent requests cannot exceed `trust.open` either. */
   readonly trusted?: Trusted;
   /** The number passes the crowd rule, in the same way. */
   readonly trustedByCrowd?: Trusted;
@@ -416,10 +413,7 @@ export interface CountryCounts {
   readonly usual: number;
 }
 
-/**
- * Rejections of so many usual hours do not keep an alarm on: they may be of honest users, who try again and cannot
- * verify while it is on.
- */
+/** Rejections of so many usual hours may be of honest users, who cannot verify while an alarm is on. */
 const mayBeHonest = 4;
 
 /**

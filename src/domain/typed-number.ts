@@ -10,15 +10,9 @@ import type { CountryCode } from "./countries.js";
 import { canonicalNumber, e164, isPossible } from "./phone-number.js";
 
 export interface ParsePhoneNumberOptions {
-  /**
-   * The user's country, ISO 3166-1 alpha-2, for numbers without a country code. Without it, such a number is
-   * `country_needed`.
-   */
+  /** The user's country, ISO 3166-1 alpha-2. Without it, a number without a country code is `country_needed`. */
   readonly country?: CountryCode | (string & {}) | undefined;
-  /**
-   * `"possible"` accepts numbers of a length that the country has, like the verifier's option of this name. Default
-   * `"valid"`.
-   */
+  /** `"possible"` accepts numbers of a length that the country has, like the verifier's option. Default `"valid"`. */
   readonly phoneValidation?: "valid" | "possible" | undefined;
 }
 
@@ -34,10 +28,7 @@ export type ParsedPhoneNumber =
       readonly ok: true;
       /** Canonical E.164 form, as `createAuthentication` expects it. */
       readonly phone_number: string;
-      /**
-       * ISO 3166-1 alpha-2. Absent for global ranges such as satellite networks, and if a merely possible number does
-       * not reveal it.
-       */
+      /** ISO 3166-1 alpha-2. Absent for global ranges such as satellites, and if a possible number does not show it. */
       readonly country_code?: string;
     }
   | { readonly ok: false; readonly reason: PhoneNumberError };
