@@ -41,10 +41,7 @@ export interface CreateAuthenticationRequest extends ForCustomer {
    * first, those of others follow; only a call never becomes a message. Default: the router chooses.
    */
   readonly channel?: Channel | undefined;
-  /**
-   * The proof that the user's device received for solving the challenge of the option `challenge`. Valid for one
-   * request.
-   */
+  /** What the user's device received for solving the challenge (option `challenge`). Valid for one request. */
   readonly proof?: string | undefined;
 }
 

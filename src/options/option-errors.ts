@@ -13,10 +13,7 @@ export function invalidOptions(problems: readonly string[]): VerifierError {
   return new VerifierError("invalid_options", `phoneproof: ${problems.join("; ")}`);
 }
 
-/**
- * What is wrong with options, one sentence each: path and fix. `schema` is theirs; `whole`: the name of the value
- * itself; `root`: what they belong to.
- */
+/** One sentence each: path and fix. `schema`: of the options; `whole`: the value's name; `root`: what it belongs to. */
 export function optionErrors({ issues }: z.ZodError, schema: z.ZodType, whole: string, root: readonly PropertyKey[] = []): string[] {
   return issues.flatMap(leaves).map(({ path, message, isUnknown }) => {
     const meant = isUnknown ? meantBy(schema, path) : undefined;

@@ -85,10 +85,7 @@ function knownError(secret: string, fix: string): string | undefined {
 /** The form of a secret that signs callbacks (Standard Webhooks, Signature scheme: "192 bits, 512 maximum"). */
 export const webhookSecretForm = "whsec_ and 24 to 64 bytes in base64";
 
-/**
- * Whether a secret has that form. Padding is optional; URL-safe base64 is invalid, as some receivers read it as an
- * empty key.
- */
+/** Padding is optional; URL-safe base64 is invalid, as some receivers read it as an empty key. */
 export function isWebhookSecret(secret: string): boolean {
   const [, digits = "", padding = ""] = /^whsec_([A-Za-z0-9+/]*)(={0,2})$/.exec(secret) ?? [];
   const bytes = Math.floor((digits.length * 3) / 4);

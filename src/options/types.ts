@@ -57,10 +57,7 @@ export interface MessageOptions {
 }
 
 export interface ListOptions {
-  /**
-   * A number on it gets `blocked_number`, on retry `rate_limited`; an address or a device `spam_detected`. Wins over
-   * `safe`.
-   */
+  /** A number gets `blocked_number`, on retry `rate_limited`; address or device `spam_detected`. Wins over `safe`. */
   readonly block?: ListSource | undefined;
   /** Exempt from every spam rule, never from a cap. */
   readonly safe?: ListSource | undefined;
@@ -159,10 +156,7 @@ export interface VerifierOptions {
    * network. If nothing is known by then, the message is sent all the same. Default false.
    */
   readonly lookupBeforeSend?: boolean | undefined;
-  /**
-   * How far clocks of processes that share a store may differ; limits reach back twice that further. Default 5, at most
-   * 60.
-   */
+  /** How far clocks of processes may differ; limits reach back twice that further. Default 5, at most 60. */
   readonly clockSkew?: number | undefined;
   /**
    * `"possible"` accepts numbers of a length that the country has, for ranges newer than the metadata. Their line type
@@ -181,35 +175,22 @@ export interface VerifierOptions {
   readonly ambiguousLineType?: "Unknown" | "Mobile" | undefined;
   /** Your own rules for `spam_detected`. Default: none. */
   readonly spamRules?: readonly SpamRule[] | undefined;
-  /**
-   * Returns the country and kind of an address, for the rule `signals`. Called on create with an `ip`, for up to 1 s.
-   */
+  /** The country and kind of an address, for the rule `signals`. Called on create with an `ip`, for up to 1 s. */
   readonly ipInfo?: ((ip: string) => IpInfo | undefined | Promise<IpInfo | undefined>) | undefined;
-  /**
-   * Receives the events of this process. Not awaited; errors are logged once per outage; synchronous work blocks the
-   * process.
-   */
+  /** Receives this process's events. Not awaited; errors are logged once per outage; synchronous work blocks it. */
   readonly onEvent?: ((event: VerifierEvent) => void | Promise<void>) | undefined;
   /** Receives spans and metrics: `openTelemetry()` of `phoneproof/otel`. `verifier.metrics()` works without it. */
   readonly telemetry?: Telemetry | undefined;
-  /**
-   * What to block, and what to exempt from the spam rules. A list is read once; a function is called when first needed.
-   */
+  /** What to block, and to exempt from spam rules. A list is read once; a function is called when first needed. */
   readonly lists?: ListOptions | undefined;
-  /**
-   * Checks the `proof` of a create: a valid one exempts from spam rules except `crowd`, never from caps. Default:
-   * ignored.
-   */
+  /** Checks a create's `proof`: a valid one exempts from spam rules but `crowd`, never from caps. Default: ignored. */
   readonly challenge?: Challenge | undefined;
   /** Where carriers post delivery receipts. Default: nowhere. */
   readonly receipts?: ReceiptOptions | undefined;
   readonly callbacks?: CallbackOptions | undefined;
   /** How far `stats` reaches back: `keep`, up to a year, default 7,776,000 (90 days). `false`: nothing is counted. */
   readonly statistics?: false | { readonly keep?: number | undefined } | undefined;
-  /**
-   * The page that `doc_url` links to, `#` and the code appended. Default: `docs/errors.md` of this version on
-   * unpkg.com.
-   */
+  /** The page that `doc_url` links to, with `#` and the code. Default: this version's `docs/errors.md` on unpkg.com. */
   readonly docUrl?: string | undefined;
   /** Where the verifier logs. Default `console`, without `info`. */
   readonly logger?: Logger | undefined;
