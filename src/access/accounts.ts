@@ -30,18 +30,13 @@ export interface ApiKey {
   readonly digest: string;
 }
 
-/**
- * Generates an API key: "32 random bytes with a recognizable prefix … shown once, stored as SHA-256"
- * (docs/contract.md#api-keys).
- */
+/** "32 random bytes with a recognizable prefix … shown once, stored as SHA-256" (docs/contract.md#api-keys). */
 export function generateApiKey(): ApiKey {
   const key = apiKeyOf(randomBytes(32));
   return { key, digest: `sha256:${sha256(key)}` };
 }
 
-/**
- * `customers` absent: there is one implicit customer, without a key. `implicit`: the customer for calls that name none.
- */
+/** `customers` absent: one implicit customer, without a key. `implicit`: the customer of calls that name none. */
 export function createAccounts(
   customers: Customers | undefined,
   settings: Settings,
@@ -114,9 +109,7 @@ export function createAccounts(
 /** Customers parsed when the verifier was built; they cannot change. */
 const configured = new WeakSet<Customer>();
 
-/**
- * Customers from the configuration (docs/contract.md#customers). Throws `invalid_options` for a duplicate UUID or key.
- */
+/** Customers of the options (docs/contract.md#customers). Throws `invalid_options` for a duplicate UUID or key. */
 export function configuredCustomers(configs: readonly CustomerConfig[]): Customers {
   const byUuid = new Map<string, Customer>();
   const byDigest = new Map<string, { readonly digest: Buffer; readonly customer: Customer }>();

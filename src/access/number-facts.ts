@@ -67,10 +67,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
   };
 
   return {
-    /**
-     * Returns the facts, at most `lookupTimeout` after a cache miss. Never rejects: without an answer the facts are
-     * empty.
-     */
+    /** The facts, at most `lookupTimeout` after a cache miss; empty without an answer. Never rejects. */
     async of(account: Account, phone: PhoneNumber): Promise<LookupFacts> {
       if (provider === undefined || phone.test) return nothing;
       const key = factsKey(account.customer, keyring.pseudonym(phone.number));

@@ -22,10 +22,7 @@ export function storeDeadline(clock: Clock, store: CallHealth, timeout: number) 
   let underWay = 0;
   let busySince = 0;
 
-  /**
-   * Adds the elapsed time once no call is in progress. `answered`: a call that returned is not late because a clock
-   * jumped past the limit.
-   */
+  /** Adds the time once no call is in progress. `answered`: a response is not late because a clock jumped. */
   const over = (answered: boolean) => {
     if (--underWay > 0) return;
     const took = elapsed() - busySince;

@@ -58,10 +58,7 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
       const last = randomInt(1, 2 ** 32);
       return idInSlot(slot, last.toString(16).padStart(8, "0"));
     },
-    /**
-     * "Window names hold no number, address or device in clear: a keyed hash" (docs/contract.md#hashed-names); the
-     * first 96 bits.
-     */
+    /** "Window names hold no number … in clear: a keyed hash" (docs/contract.md#hashed-names); its first 96 bits. */
     pseudonym: pseudonyms[0] as Pseudonym,
     /** The same under the pepper, or under each secret, the one in use first: finds what was stored before a rotation. */
     pseudonyms,

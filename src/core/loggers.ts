@@ -57,10 +57,7 @@ export function safeLogger(host: Logger): Logger {
 /** Messages remembered; beyond that, all are forgotten. */
 const mostRemembered = 1_000;
 
-/**
- * Logs each message, of rules for each `rule`, up to once a minute, with the number of omitted ones (`left_out`): an
- * outage causes many.
- */
+/** Logs a message, of rules for each `rule`, once a minute at most, with how many were left out (`left_out`). */
 export function throttledLogger(clock: Clock, logger: Logger): Logger {
   const known = new Map<string, { at: number; leftOut: number }>();
   const at = (level: "info" | "warn" | "error") => (fields: Record<string, unknown>, message: string) => {

@@ -12,10 +12,7 @@ const mostWaiting = 50_000;
 let underWay = 0;
 const waiting: (() => void)[] = [];
 
-/**
- * Retries work in the background until it succeeds, for 45 s plus queueing time. Rejects with the last error. `first`:
- * attempts already made.
- */
+/** Retries for 45 s plus queueing time, then rejects with the last error. `first`: attempts already made. */
 export async function retryInBackground(clock: Clock, work: () => Promise<unknown>, first = 0): Promise<void> {
   let failed: unknown;
   for (const wait of waits.slice(first)) {

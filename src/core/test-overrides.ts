@@ -6,10 +6,7 @@ export interface TestOverrides {
   readonly unnamed?: string;
 }
 
-/**
- * Stored in the options under a symbol, which no configuration file can contain. It is registered because the package
- * has several bundles.
- */
+/** No configuration file can contain a symbol. It is registered because the package has several bundles. */
 const overrides: unique symbol = Symbol.for("phoneproof.test-overrides") as never;
 
 export function withTestOverrides<T extends object>(options: T, how: TestOverrides): T {

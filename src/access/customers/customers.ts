@@ -92,10 +92,7 @@ export interface StoredKeys {
   rotate(
     of: OfCustomer & { readonly key_id?: string | undefined; readonly overlap?: number | undefined; readonly name?: string | null | undefined },
   ): Promise<IssuedKey>;
-  /**
-   * Revokes a key permanently: here at once, everywhere within two seconds. Can be repeated. Rejects with `bad_request`
-   * for an unknown key.
-   */
+  /** Revokes a key for good: here at once, everywhere within two seconds. Repeatable. `bad_request`: unknown key. */
   revoke(of: OfCustomer & { readonly key_id: string }): Promise<StoredKey>;
   /** Lists the keys in use and the last eight others, newest first. */
   list(of: OfCustomer): Promise<readonly StoredKey[]>;

@@ -28,9 +28,7 @@ export const revocationOf = (digest: string) => `api-key-revoked:${digest}`;
 /** Where the day of a key's last use is stored. */
 export const lastUseOf = (digest: string) => `api-key-used:${digest}`;
 
-/**
- * "the window may keep its newest 10,000 only" (domain/claim.ts), so the list of all customers uses sixteen windows.
- */
+/** "the window may keep its newest 10,000 only" (domain/claim.ts), so all customers are listed in sixteen. */
 const listWindows = Array.from("0123456789abcdef", (digit) => `customers:${digit}`);
 const mostListed = 10_000;
 

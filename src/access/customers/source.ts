@@ -62,10 +62,7 @@ export interface StoredCustomersParts extends Omit<Core, "records"> {
   readonly seals: Seals;
 }
 
-/**
- * The customers in the store. If the store fails, no data older than a second grants access
- * (docs/contract.md#customer-source-fails).
- */
+/** If the store fails, no data older than a second grants access (docs/contract.md#customer-source-fails). */
 export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
   const { store, clock, logger, settings, newDeadline, inBackground, records, seals } = parts;
   const reads = agedCache<LastRead>(clock, mostCached, day);

@@ -103,10 +103,7 @@ const sendFields: Table<Send> = {
 /** The fields in the text. Customer, id and end are stored outside it, and an encrypted number replaces `number`. */
 type Kept = Omit<Authentication, "customer" | "id" | "keepUntil" | "sealed">;
 
-/**
- * Every field of an authentication: its key in the text, and how it is written, read and checked. A field added later
- * reads as absent in older records.
- */
+/** Every field, its key in the text, and how it is packed and read. A later one is absent in older records. */
 const fields: Table<Kept> = {
   createdAt: { key: "c", pack: (value) => base36(value), read: (_stored, base) => base },
   number: text("p"),
