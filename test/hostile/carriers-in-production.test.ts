@@ -1,0 +1,206 @@
+import { randomUUID } from "node:crypto";
+import type { SmsSender } from "phoneproof";
+import { turnstileChallenge } from "phoneproof/challenge/turnstile";
+import { fetchHandler } from "phoneproof/fetch";
+import { twilioLookup } from "phoneproof/lookup/twilio";
+import { router } from "phoneproof/router";
+import { httpReceipts, httpSender } from "phoneproof/senders/http";
+import { infobipReceipts, infobipSender } from "phoneproof/senders/infobip";
+import { smppSender } from "phoneproof/senders/smpp";
+import { twilioSender } from "phoneproof/senders/twilio";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { freePort } from "../support/ports.js";
+import {
+  errorOf,
+  fetchOverProxyThatRefuses,
+  nodeFetch,
+  senderTo,
+  startCarrier,
+  startMessageCentre,
+  statuses,
+  verifierOf,
+  verifierWithFailover,
+} from "./carriers-in-production-kit.js";
+
+const number = "+33612345678";
+const twilio = { accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "+15005550006" };
+
+async function carrier(...options: Parameters<typeof startCarrier>) {
+  const started = await startCarrier(...options);
+  onTestFinished(() => started.stop());
+  return started;
+}
+
+async function messageCentre(binds: boolean) {
+  const started = await startMessageCentre(binds);
+  onTestFinished(() => started.stop());
+  return smpp(started.port);
+}
+
+/** One unanswered message fills its window. It reconnects often, as it does within the five seconds of a real message. */
+function smpp(port: number) {
+  const account = { host: "127.0.0.1", port, systemId: "acme", password: "s3cret", from: "Acme" };
+  return smppSender({ ...account, window: 1, rebind: { min: 0.05, max: 0.1 }, drainTimeout: 0.1 });
+}
+
+/** What a sender says of one message. */
+function send(sender: SmsSender) {
+  const message = {
+    to: number,
+    text: "Your code is 482913",
+    code: "482913",
+    authentication_uuid: randomUUID(),
+    customer_uuid: randomUUID(),
+    attempt: 1,
+    idempotency_key: randomUUID(),
+    country: "FR",
+    expires_at: Date.now() + 600_000,
+  };
+  return sender.send(message, { signal: AbortSignal.timeout(1_000), deadline: Date.now() + 1_000, timeLeft: 1_000 });
+}
+
+describe("a route that has not sent the message leaves the next one time to send it (operations.md, when something is down)", () => {
+  test("a message centre that refuses connections", async () => {
+    let left = 0;
+    const second: SmsSender = {
+      async send(_message, { timeLeft }) {
+        left = timeLeft;
+        return { outcome: "accepted" };
+      },
+    };
+    const verifier = verifierWithFailover(smpp(await freePort()), second);
+    onTestFinished(() => verifier.close());
+
+    await verifier.createAuthentication({ phone_number: number });
+
+    // Of a second. Carriers need some hundred milliseconds to respond.
+    expect(left).toBeGreaterThan(300);
+  });
+
+  test("a message centre that accepts connections and no bind: carrier_refused means every route (docs/contract.md#facts)", async () => {
+    const second = await carrier();
+    const verifier = verifierWithFailover(await messageCentre(false), senderTo(second));
+    onTestFinished(() => verifier.close());
+
+    const { carrier_refused } = await verifier.createAuthentication({ phone_number: number });
+
+    expect({ carrier_refused, messagesOfTheSecond: second.requests.length }).toEqual({ carrier_refused: undefined, messagesOfTheSecond: 1 });
+  });
+
+  test("a message centre whose window stays full", async () => {
+    const second = await carrier();
+    const first = await messageCentre(true);
+    const verifier = verifierWithFailover(first, senderTo(second));
+    onTestFinished(() => verifier.close());
+    const filling = send(first);
+
+    const { carrier_refused } = await verifier.createAuthentication({ phone_number: number });
+    await filling;
+
+    expect({ carrier_refused, messagesOfTheSecond: second.requests.length }).toEqual({ carrier_refused: undefined, messagesOfTheSecond: 1 });
+  });
+
+  test("a carrier that responds 429 and never ends the body", async () => {
+    const first = await carrier((response) => response.writeHead(429, { "content-type": "application/json" }).write('{"code":'));
+    const second = await carrier();
+    const verifier = verifierWithFailover(senderTo(first), senderTo(second));
+    onTestFinished(() => verifier.close());
+
+    const { authentication_uuid } = await verifier.createAuthentication({ phone_number: number });
+
+    const { sends } = await verifier.explain({ authentication_uuid });
+    expect(sends.at(-1)).toMatchObject({ route: "second", state: "accepted" });
+  });
+});
+
+describe("a connection that failed is a rejection, whatever client `fetch` is (carriers.md, the senders)", () => {
+  test("node-fetch, connection refused", async () => {
+    const sender = twilioSender({ ...twilio, baseUrl: `http://127.0.0.1:${await freePort()}`, fetch: nodeFetch });
+
+    expect(await send(sender)).toMatchObject({ outcome: "rejected" });
+  });
+
+  test("undici's ProxyAgent, whose proxy opens no tunnel", async () => {
+    expect(await send(twilioSender({ ...twilio, fetch: fetchOverProxyThatRefuses }))).toMatchObject({ outcome: "rejected" });
+  });
+});
+
+describe("an authentic receipt gets 2xx, whatever its status (docs/contract.md#receipt-answers)", () => {
+  test("a word that httpReceipts does not list is ignored", async () => {
+    const aggregator = await carrier();
+    const sender = httpSender({ url: `${aggregator.url}/send?to={to}&text={text}&dlr={receipt_url}` });
+    const verifier = verifierOf(sender, { receipts: { baseUrl: "https://api.example.com", sources: [httpReceipts({ statuses })] } });
+    onTestFinished(() => verifier.close());
+    await verifier.createAuthentication({ phone_number: number });
+    const address = new URL(aggregator.requests[0]?.url ?? "", aggregator.url).searchParams.get("dlr");
+
+    const response = await fetchHandler(verifier.receipts)(new Request(`${address}&id=7&status=ACCEPTD`));
+
+    expect({ status: response.status, body: await response.text() }).toMatchObject({ status: 200 });
+  });
+
+  test("Infobip's status group 0, ACCEPTED", async () => {
+    const infobip = await carrier((response) =>
+      response.end(JSON.stringify({ messages: [{ messageId: "1", status: { groupId: 1, groupName: "PENDING", id: 26, name: "PENDING_ACCEPTED" } }] })),
+    );
+    const verifier = verifierOf(infobipSender({ baseUrl: infobip.url, apiKey: "key", from: "Acme" }), {
+      receipts: { baseUrl: "https://api.example.com", sources: [infobipReceipts()] },
+    });
+    onTestFinished(() => verifier.close());
+    await verifier.createAuthentication({ phone_number: number });
+    const { webhooks } = JSON.parse(infobip.requests[0]?.body ?? "").messages[0];
+    const status = { groupId: 0, groupName: "ACCEPTED", id: 0, name: "MESSAGE_ACCEPTED" };
+    const report = { results: [{ messageId: "1", to: number.slice(1), status, callbackData: webhooks.callbackData }] };
+
+    const response = await fetchHandler(verifier.receipts)(new Request(webhooks.delivery.url, { method: "POST", body: JSON.stringify(report) }));
+
+    expect({ status: response.status, body: await response.text() }).toMatchObject({ status: 200 });
+  });
+});
+
+test("a router returns what a message did not cost to the ceiling (docs/contract.md#spend-ceiling)", async () => {
+  const sender = router({ routes: [{ name: "own", sender: { send: async () => ({ outcome: "accepted", price: 1 }) }, price: 5 }] });
+  const policy = { limits: { spend: [{ amount: 10, per: "hour" }] } } as const;
+  const verifier = verifierOf(sender, { policy });
+  onTestFinished(() => verifier.close());
+
+  const made: string[] = [];
+  for (const phone_number of [number, "+33623456789", "+33634567890"]) {
+    made.push((await verifier.createAuthentication({ phone_number })).status);
+    await verifier.flush();
+  }
+
+  expect(made).toEqual(["pending", "pending", "pending"]);
+});
+
+describe("the error of an option names it and the fix (docs/contract.md#undefined-options)", () => {
+  test("baseUrl is a URL object", () => {
+    const options = { baseUrl: new URL("https://sms.example") as unknown as string };
+    const errors = [
+      errorOf(() => twilioSender({ ...twilio, ...options })),
+      errorOf(() => twilioLookup({ ...twilio, ...options })),
+      errorOf(() => turnstileChallenge({ secret: "secret", ...options })),
+    ];
+
+    for (const error of errors) expect(error).toContain("option baseUrl");
+  });
+
+  test.each(["https://user:password@sms.example", "https://sms.example/gateway?tenant=1", "https://sms.example/#eu", "https://sms.example "])(
+    "baseUrl %j, to which no path can be added",
+    (baseUrl) => {
+      expect(errorOf(() => twilioSender({ ...twilio, baseUrl }))).toContain("option baseUrl");
+    },
+  );
+
+  test("Infobip's baseUrl as its portal shows it, without https://: it cannot be left out", () => {
+    expect(errorOf(() => infobipSender({ baseUrl: "xyz123.api.infobip.com", apiKey: "key", from: "Acme" }))).not.toContain("Leave it out");
+  });
+
+  test.each(["smpp://smpp.example", "smpp.example:2775", "[::1]"])("%j is no host", (host) => {
+    expect(errorOf(() => smppSender({ host, systemId: "acme", password: "s3cret" }))).toContain("option `host`");
+  });
+
+  test.each(["{toDigits}", "{To}", "{to-digits}"])("the placeholder %s does not exist", (placeholder) => {
+    expect(errorOf(() => httpSender({ url: `https://sms.example/send?to=${placeholder}&text={text}` }))).toContain("unknown placeholder");
+  });
+});
