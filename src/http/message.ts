@@ -11,9 +11,9 @@ export interface HttpRequest {
   readonly path: string;
   /**
    * The full path and the handler's mount prefix, for the message of a 404; absent if the framework handles prefixes.
-   * `canStrip`: the adapter has an option for prefixes that a framework removes.
+   * `canStrip`: the adapter has an option for prefixes that a framework removes. `isFixed`: it has none for a prefix.
    */
-  readonly asked?: { readonly path: string; readonly prefix: string; readonly canStrip?: boolean };
+  readonly asked?: { readonly path: string; readonly prefix: string; readonly canStrip?: boolean; readonly isFixed?: boolean };
   /** The raw query with its `?`; absent or empty without one. */
   readonly query?: string;
   /** Returns a header by its lower-case name; several values are joined by `, `. */

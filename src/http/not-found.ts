@@ -14,8 +14,7 @@ function misplaced(path: string, asked: NonNullable<HttpRequest["asked"]>, root:
   const route = at === -1 ? undefined : routeOf(asked.path.slice(at));
   const prefix = asked.path.slice(0, at);
   if (route !== undefined && prefix !== asked.prefix && prefix.length <= 128) {
-    const fix = prefix === "" ? "leave its basePath out" : `give it { basePath: ${JSON.stringify(prefix)} }`;
-    return ` The path asked for is ${prefix}${route}, and the handler is mounted under ${JSON.stringify(asked.prefix)}: ${fix}.`;
+    return ` The path asked for is ${prefix}${route}, and the handler is mounted under ${JSON.stringify(asked.prefix)}: ${fixOf(prefix, asked, root)}.`;
   }
   const whole = routeOf(root + path);
   // A route parameter would match any word.
@@ -23,4 +22,11 @@ function misplaced(path: string, asked: NonNullable<HttpRequest["asked"]>, root:
   const taken =
     asked.canStrip === true ? `if a framework removes it, as Hono's app.mount does, pass { stripped: "${root}" }` : `ask for ${asked.prefix}${whole}`;
   return ` The path asked for is ${whole} without its ${root}: ${taken}.`;
+}
+
+function fixOf(prefix: string, { isFixed }: NonNullable<HttpRequest["asked"]>, root: string): string {
+  if (prefix.endsWith("/")) return "the client's base URL must not end with a slash";
+  if (prefix.endsWith(root)) return `the client's base URL must not end with ${root}`;
+  if (isFixed) return `let the proxy in front remove ${prefix}`;
+  return prefix === "" ? "leave its basePath out" : `give it { basePath: ${JSON.stringify(prefix)} }`;
 }

@@ -36,7 +36,7 @@ export function serviceListener(verifier: Verifier, wires: readonly HttpHandler[
       return answered;
     },
   };
-  const api = nodeHandler([...(isHooksOnly ? [] : [v1]), ...wires, verifier.receipts]);
+  const api = nodeHandler([...(isHooksOnly ? [] : [v1]), ...wires, verifier.receipts].map(withoutPrefix));
   return (request, response) => {
     const path = pathOf(request.url ?? "/");
     const line = {};
@@ -45,6 +45,14 @@ export function serviceListener(verifier: Verifier, wires: readonly HttpHandler[
     request.resume();
     if (request.method !== "GET" && request.method !== "HEAD") return plain(response.setHeader("allow", "GET, HEAD"), 405, "GET only\n");
     void health.answer().then(([status, text]) => plain(response, status, text));
+  };
+}
+
+/** The command has no option for a prefix, which the message of a 404 must not advise. */
+function withoutPrefix(handler: HttpHandler): HttpHandler {
+  return {
+    ...handler,
+    handle: ({ asked, ...request }) => handler.handle({ ...request, ...(asked !== undefined && { asked: { ...asked, isFixed: true } }) }),
   };
 }
 
