@@ -1,5 +1,6 @@
 import type { Accounts } from "../access/accounts.js";
 import { factHeaders } from "../contract/facts.js";
+import { Uuid } from "../contract/fields.js";
 import { errorBody, VerifierError } from "../errors.js";
 import type { Observed } from "../observability/observed.js";
 import type { Operations } from "../operations/operations.js";
@@ -68,8 +69,11 @@ function responseOf({ response, facts }: Route, answered: object): HttpResponse 
 
 /** "In the lookup path, `+` may be raw or `%2B` (never read as a space)" (docs/contract.md#plus-in-path). */
 function lookupInput(request: HttpRequest, parameter: string): unknown {
+  const customer_uuid = request.header("customer-uuid");
+  const [issue] = Uuid.safeParse(customer_uuid).error?.issues ?? [];
+  if (issue !== undefined) throw new VerifierError("bad_request", `The header customer-uuid ${issue.message}.`);
   try {
-    return { phone_number: decodeURIComponent(parameter), customer_uuid: request.header("customer-uuid") };
+    return { phone_number: decodeURIComponent(parameter), customer_uuid };
   } catch {
     throw new VerifierError("bad_request", "The phone number in the path is not properly percent-encoded.");
   }
