@@ -9,14 +9,20 @@ import { type Route, routes } from "./routes.js";
 
 export type Json = Record<string, unknown>;
 
-/** A JSON Schema without zod's own fields and bounds. */
-export function schemaOf(schema: z.ZodType, io: "input" | "output"): Json {
+/** What mock servers return for a timestamp: the one that they make up has no milliseconds. */
+const sampleTime = "2026-03-01T12:00:00.000Z";
+
+/** A JSON Schema without zod's own fields and bounds. `samples`: values for strings of a response that have a pattern. */
+export function schemaOf(schema: z.ZodType, io: "input" | "output", samples: readonly string[] = [sampleTime]): Json {
   // zod's pattern lacks the addresses that end in an IPv4 one, which its own check accepts.
   const override = ({ jsonSchema }: { readonly jsonSchema: z.core.JSONSchema.BaseSchema }) => {
     if (jsonSchema.format === "ipv6") delete jsonSchema.pattern;
     if (jsonSchema.pattern === printableForm.source) jsonSchema.pattern = printablePattern;
     if (jsonSchema.minimum === Number.MIN_SAFE_INTEGER) delete jsonSchema.minimum;
     if (jsonSchema.maximum === Number.MAX_SAFE_INTEGER) delete jsonSchema.maximum;
+    const { pattern } = jsonSchema;
+    const sample = io === "input" || pattern === undefined ? undefined : samples.find((one) => new RegExp(pattern).test(one));
+    if (sample !== undefined) jsonSchema.examples = [sample];
   };
   const { $schema, ...rest } = z.toJSONSchema(schema, { io, target: "draft-2020-12", metadata: descriptions, override }) as Json;
   return rest;
@@ -35,9 +41,10 @@ export function errorsAs(schema: string): (description: string, headers?: Json) 
 
 const error = errorsAs("Error");
 
-/** The schemas of a document by name. */
-export function schemasOf(requests: Readonly<Record<string, z.ZodType>>, responses: Readonly<Record<string, z.ZodType>>): Json {
-  const all = (schemas: typeof requests, io: "input" | "output") => Object.entries(schemas).map(([name, schema]) => [name, schemaOf(schema, io)]);
+/** The schemas of a document by name. `samples`: as for `schemaOf`, besides timestamps. */
+export function schemasOf(requests: Readonly<Record<string, z.ZodType>>, responses: typeof requests, samples: readonly string[]): Json {
+  const all = (schemas: typeof requests, io: "input" | "output") =>
+    Object.entries(schemas).map(([name, schema]) => [name, schemaOf(schema, io, [sampleTime, ...samples])]);
   return Object.fromEntries([...all(requests, "input"), ...all(responses, "output")]);
 }
 
@@ -88,7 +95,7 @@ function operationOf(route: Route): Json {
     ...(route.method === "POST" && { requestBody: { required: true, content: jsonContent(reference(request)) } }),
     responses: {
       "200": {
-        description: "Handled; domain outcomes are in `status`.",
+        description: route.method === "GET" ? "What is known about the number." : "Handled; domain outcomes are in `status`.",
         ...(route.facts.length > 0 && { headers: Object.fromEntries(route.facts.map(factHeader)) }),
         content: jsonContent(reference(response)),
       },

@@ -7,16 +7,16 @@ const responses = { CreateResponse, CheckResponse, LookupResponse, NotedResponse
 
 const error = errorsAs("Error");
 
-function operation(operationId: string, summary: string, response: string, more: Json): Json {
+function operation(operationId: string, summary: string, response: string, more: Json, outcome = "Handled; the outcome is in `status`."): Json {
   return {
     operationId,
     summary,
     ...more,
     responses: {
-      "200": { description: "Handled; the outcome is in `status`.", content: jsonContent(reference(response)) },
+      "200": { description: outcome, content: jsonContent(reference(response)) },
       "400": error("The request is wrong: see `code` and `param`."),
       "401": error("missing_api_key or invalid_api_key."),
-      ...("requestBody" in more && { "413": error("The body is over 16 KiB: invalid_request.") }),
+      ...("parameters" in more && "requestBody" in more && { "413": error("The body is over 16 KiB: invalid_request.") }),
       "429": error("premature_retry, too_many_attempts or too_many_checks. Not to be repeated by a client.", { "x-should-retry": stringHeader("false") }),
       "500": error("internal."),
       "503": error("The store cannot answer: internal.", { "Retry-After": stringHeader("Seconds to wait.") }),
@@ -31,6 +31,9 @@ const tries: Json = {
   description: "0 in the first try of a request, 1 and more in its repeats, which return the result of the first.",
   schema: { type: "string" },
 };
+
+/** What Prelude's SDK sends, and nothing reads. */
+const anyObject: Json = { requestBody: { required: false, content: jsonContent({ type: "object" }) } };
 
 const body = (schema: string): Json => ({ parameters: [tries, idempotencyKey], requestBody: { required: true, content: jsonContent(reference(schema)) } });
 
@@ -55,11 +58,14 @@ export function preludeV2Document(version: string): Json {
         post: operation("checkVerification", "Check the code that the user entered", "CheckResponse", body("CheckRequest")),
       },
       "/v2/lookup/{phone_number}": {
-        get: operation("lookup", "Return what is known about a phone number", "LookupResponse", { parameters: [number] }),
+        get: operation("lookup", "Return what is known about a phone number", "LookupResponse", { parameters: [number] }, "What is known about the number."),
       },
-      "/v2/watch/event": { post: operation("sendEvents", "Does nothing", "NotedResponse", {}) },
-      "/v2/watch/feedback": { post: operation("sendFeedbacks", "Does nothing", "NotedResponse", {}) },
+      "/v2/watch/event": { post: operation("sendEvents", "Does nothing", "NotedResponse", anyObject) },
+      "/v2/watch/feedback": { post: operation("sendFeedbacks", "Does nothing", "NotedResponse", anyObject) },
     },
-    components: { securitySchemes: { apiKey: { type: "http", scheme: "bearer" } }, schemas: schemasOf(requests, responses) },
+    components: {
+      securitySchemes: { apiKey: { type: "http", scheme: "bearer" } },
+      schemas: schemasOf(requests, responses, ["vrf_01hzxk7c9qf8r2m4n6p8s0t1vz"]),
+    },
   };
 }

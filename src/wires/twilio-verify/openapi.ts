@@ -5,6 +5,9 @@ import { ErrorResponse, Service, ServiceList, Verification, VerificationCheck } 
 const requests = { CreateRequest, UpdateRequest, CheckRequest, ServiceRequest };
 const responses = { Verification, VerificationCheck, Service, ServiceList, Error: ErrorResponse };
 
+const sids = ["VE", "VA", "AC", "VL"].map((kind) => `${kind}${"0123456789abcdef".repeat(2)}`);
+const samples = [...sids, "2026-03-01T12:00:00Z"];
+
 const error = errorsAs("Error");
 
 const errors: Readonly<Record<string, Json>> = {
@@ -90,6 +93,6 @@ export function twilioVerifyDocument(version: string): Json {
         }),
       },
     },
-    components: { securitySchemes: { basic: { type: "http", scheme: "basic" } }, schemas: schemasOf(requests, responses) },
+    components: { securitySchemes: { basic: { type: "http", scheme: "basic" } }, schemas: schemasOf(requests, responses, samples) },
   };
 }

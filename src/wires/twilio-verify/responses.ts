@@ -8,7 +8,7 @@ const ServiceSid = sid("VA", "The customer's service.");
 const VerificationSid = sid("VE", "The verification: the same for each message in it.");
 
 /** SDKs read no fraction of a second. */
-const Time = z.string().regex(/^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\dZ$/);
+const Time = z.iso.datetime({ precision: 0 });
 const none = z.null();
 
 /** As in requests. */
