@@ -1,6 +1,6 @@
 import { errorBody, VerifierError } from "../errors.js";
 import type { Messages } from "../messages/messages.js";
-import { type ReceiptTarget, readReceiptUrl } from "../messages/receipt-reference.js";
+import { type ReceiptTarget, readReceiptUrl, readReference } from "../messages/receipt-reference.js";
 import { parseReceipt, settleReceipts } from "../messages/receipts.js";
 import type { ReceiptReading } from "../ports/receipts.js";
 import { answer, toErrorResponse } from "./answer.js";
@@ -63,13 +63,14 @@ async function settle(messages: Messages, provider: string, reading: ReceiptRead
     messages.monitor.throttledLog.warn({ provider, refused: reading.refused, reason: reading.reason }, `a receipt of ${provider} was rejected`);
     throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was rejected: ${reading.reason}`);
   }
-  const { receipts, vouched, reply } = reading;
+  const { receipts, ignored = [], vouched, reply } = reading;
   const sound = receipts.map(parseReceipt).filter((receipt) => typeof receipt !== "string");
   if (sound.length < receipts.length) messages.logger.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
   const settling = settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
   // A carrier that asks what to say does not ask again.
   const trusted = await (reply === undefined ? settling : settling.catch((err: unknown) => lost(messages, provider, err)));
-  if (vouched === false && trusted === 0) throw notOurs();
+  const isOurs = trusted > 0 || (sound.length === 0 && url !== undefined) || ignored.some((each) => readReference(messages.keyring, each) !== undefined);
+  if (vouched === false && !isOurs) throw notOurs();
   return reply === undefined ? answer(200, {}) : { status: reply.status, headers: { "content-type": reply.contentType }, body: reply.body };
 }
 

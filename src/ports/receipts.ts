@@ -40,11 +40,14 @@ export type ReceiptReading =
   /**
    * Well-formed and authentic. `vouched: false`: the request carries no signature or secret of the carrier, so only
    * each message's signed reference counts. Default: authenticated.
+   * `ignored`: the references of reports whose status means nothing here. One of ours authenticates the request, so that
+   * the carrier gets 2xx. Default: none.
    * `reply`: the response that the carrier expects, if not a plain 200 (an SNS confirmation).
    */
   | {
       readonly receipts: readonly Receipt[];
       readonly vouched?: boolean;
+      readonly ignored?: readonly string[];
       readonly reply?: { readonly status: number; readonly body: string; readonly contentType: string };
     }
   /** Not from the carrier, tampered with, too old, or malformed. */

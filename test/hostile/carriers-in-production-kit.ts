@@ -1,6 +1,6 @@
 import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
-import type { Receipt, SmsSender, Verifier, VerifierOptions } from "phoneproof";
+import type { SmsSender, Verifier, VerifierOptions } from "phoneproof";
 import { createVerifier } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { router } from "phoneproof/router";
@@ -119,8 +119,6 @@ export async function fetchOverProxyThatRefuses(): Promise<never> {
   const aborted = Object.assign(new Error("Proxy response (502) !== 200 when HTTP Tunneling"), { name: "AbortError", code: "UND_ERR_ABORTED" });
   throw new TypeError("fetch failed", { cause: Object.assign(new Error("Request was cancelled."), { cause: aborted }) });
 }
-
-export const statuses: Readonly<Record<string, Receipt["status"]>> = { DELIVRD: "delivered", UNDELIV: "undeliverable" };
 
 /** The message of the error that `make` throws; empty if it throws none. */
 export function errorOf(make: () => unknown): string {

@@ -1,11 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { SmsSender } from "phoneproof";
 import { turnstileChallenge } from "phoneproof/challenge/turnstile";
-import { fetchHandler } from "phoneproof/fetch";
 import { twilioLookup } from "phoneproof/lookup/twilio";
 import { router } from "phoneproof/router";
-import { httpReceipts, httpSender } from "phoneproof/senders/http";
-import { infobipReceipts, infobipSender } from "phoneproof/senders/infobip";
+import { httpSender } from "phoneproof/senders/http";
+import { infobipSender } from "phoneproof/senders/infobip";
 import { smppSender } from "phoneproof/senders/smpp";
 import { twilioSender } from "phoneproof/senders/twilio";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -17,7 +16,6 @@ import {
   senderTo,
   startCarrier,
   startMessageCentre,
-  statuses,
   verifierOf,
   verifierWithFailover,
 } from "./carriers-in-production-kit.js";
@@ -122,39 +120,6 @@ describe("a connection that failed is a rejection, whatever client `fetch` is (c
 
   test("undici's ProxyAgent, whose proxy opens no tunnel", async () => {
     expect(await send(twilioSender({ ...twilio, fetch: fetchOverProxyThatRefuses }))).toMatchObject({ outcome: "rejected" });
-  });
-});
-
-describe("an authentic receipt gets 2xx, whatever its status (docs/contract.md#receipt-answers)", () => {
-  test("a word that httpReceipts does not list is ignored", async () => {
-    const aggregator = await carrier();
-    const sender = httpSender({ url: `${aggregator.url}/send?to={to}&text={text}&dlr={receipt_url}` });
-    const verifier = verifierOf(sender, { receipts: { baseUrl: "https://api.example.com", sources: [httpReceipts({ statuses })] } });
-    onTestFinished(() => verifier.close());
-    await verifier.createAuthentication({ phone_number: number });
-    const address = new URL(aggregator.requests[0]?.url ?? "", aggregator.url).searchParams.get("dlr");
-
-    const response = await fetchHandler(verifier.receipts)(new Request(`${address}&id=7&status=ACCEPTD`));
-
-    expect({ status: response.status, body: await response.text() }).toMatchObject({ status: 200 });
-  });
-
-  test("Infobip's status group 0, ACCEPTED", async () => {
-    const infobip = await carrier((response) =>
-      response.end(JSON.stringify({ messages: [{ messageId: "1", status: { groupId: 1, groupName: "PENDING", id: 26, name: "PENDING_ACCEPTED" } }] })),
-    );
-    const verifier = verifierOf(infobipSender({ baseUrl: infobip.url, apiKey: "key", from: "Acme" }), {
-      receipts: { baseUrl: "https://api.example.com", sources: [infobipReceipts()] },
-    });
-    onTestFinished(() => verifier.close());
-    await verifier.createAuthentication({ phone_number: number });
-    const { webhooks } = JSON.parse(infobip.requests[0]?.body ?? "").messages[0];
-    const status = { groupId: 0, groupName: "ACCEPTED", id: 0, name: "MESSAGE_ACCEPTED" };
-    const report = { results: [{ messageId: "1", to: number.slice(1), status, callbackData: webhooks.callbackData }] };
-
-    const response = await fetchHandler(verifier.receipts)(new Request(webhooks.delivery.url, { method: "POST", body: JSON.stringify(report) }));
-
-    expect({ status: response.status, body: await response.text() }).toMatchObject({ status: 200 });
   });
 });
 

@@ -204,7 +204,7 @@ describe("only a valid receipt changes a message's status", () => {
     ["true", "true"],
     ["a number", "1e999"],
     ["a text", '"delivered"'],
-    ["an empty list", "[]"],
+    ["a list of lists", "[[]]"],
     ["a list of nulls", "[null,null]"],
     ["an empty object", "{}"],
     ["results that are none", '{"results":"DELIVERED","data":[],"Type":"Notification"}'],

@@ -181,6 +181,24 @@ describe("receipts with bad signatures are rejected and change nothing", () => {
     expect(await set.told()).toEqual(["submitted", "delivered"]);
   });
 
+  it("a status that its source does not list gets 200 if the message's URL or an echoed reference authenticates it, and changes nothing", async () => {
+    const set = withReceipts();
+    await set.create();
+    const bare = `${base}/receipts/infobip`;
+    const accepted = (callbackData?: string) => JSON.stringify({ results: [{ messageId: "m1", status: { groupName: "ACCEPTED" }, callbackData }] });
+    const posts = [
+      [set.urlOf("infobip"), accepted()],
+      [bare, accepted(set.box.messages[0]?.receipt_reference)],
+      [bare, accepted()],
+      [bare, accepted("A".repeat(68))],
+      [`${bare}?r=${"A".repeat(68)}`, accepted()],
+    ] as const;
+    const answered: number[] = [];
+    for (const [url, body] of posts) answered.push(await set.post(set.verifier, url, body));
+    expect(answered).toEqual([200, 200, 403, 403, 403]);
+    expect(await set.told()).toEqual(["submitted"]);
+  });
+
   it("a reference forged from one's own does not give access to another customer's message", async () => {
     const [mine, theirs] = [withReceipts(), withReceipts()];
     await mine.create();

@@ -601,6 +601,7 @@ describe("carriers that do not sign", () => {
     const base = { messageId: `${authentication}/2`, at: Date.UTC(2027, 0, 1, 11, 59, 59), reference };
     expect(reading).toEqual({
       vouched: false,
+      ignored: [reference],
       receipts: [
         { ...base, status: "in_transit" },
         { ...base, status: "in_transit" },
@@ -704,13 +705,19 @@ describe("carriers that do not sign", () => {
     expect(kannel.provider).toBe("kannel");
     expect(await kannel.read(aReceipt({ method: "GET", url: "https://otp.example/receipts/kannel?a=1&t=x&type=1&mid=77" }), now)).toEqual({
       vouched: false,
+      ignored: [],
       receipts: [{ messageId: "77", status: "delivered" }],
     });
     expect(await kannel.read(aReceipt({ url: "https://otp.example/receipts/kannel?a=1", body: "type=2&mid=77" }), now)).toEqual({
       vouched: false,
+      ignored: [],
       receipts: [{ messageId: "77", status: "undeliverable" }],
     });
-    expect(await kannel.read(aReceipt({ body: '{"type":8,"mid":77}' }), now)).toEqual({ vouched: false, receipts: [{ messageId: "77", status: "submitted" }] });
+    expect(await kannel.read(aReceipt({ body: '{"type":8,"mid":77}' }), now)).toEqual({
+      vouched: false,
+      ignored: [],
+      receipts: [{ messageId: "77", status: "submitted" }],
+    });
     const deep = httpReceipts({
       status: "data.state",
       messageId: "data.id",
@@ -722,9 +729,14 @@ describe("carriers that do not sign", () => {
     const body = JSON.stringify({ data: { state: "undeliv", id: "m1", ref: reference, when: "2027-01-01T00:00:00Z", error: "E7" } });
     expect(await deep.read(aReceipt({ body }), now)).toEqual({
       vouched: false,
+      ignored: [],
       receipts: [{ messageId: "m1", status: "undeliverable", at: Date.UTC(2027, 0, 1), error: "E7", reference }],
     });
-    expect(await deep.read(aReceipt({ body: JSON.stringify({ data: { state: "ENROUTE", id: "m1" } }) }), now)).toEqual({ vouched: false, receipts: [] });
+    expect(await deep.read(aReceipt({ body: JSON.stringify({ data: { state: "ENROUTE", id: "m1" } }) }), now)).toEqual({
+      vouched: false,
+      ignored: [],
+      receipts: [],
+    });
     for (const nonsense of ["", "[null]", "null", "{", '{"data":[]}'])
       expect(await deep.read(aReceipt({ body: nonsense }), now)).toMatchObject({ refused: "malformed" });
   });

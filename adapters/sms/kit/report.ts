@@ -42,8 +42,8 @@ export function expired(reason: string): ReceiptReading {
 }
 
 /**
- * Converts an authentic report. A status that is not in `words` (new, or about something else) yields no receipt:
- * mapping it to our `unknown` would end the message's tracking.
+ * Converts an authentic report. A status that is not in `words` (new, or about something else) is ignored: mapping it to
+ * our `unknown` would end the message's tracking.
  */
 export function readReport(report: CarrierReport, words: StatusWords, vouched?: boolean): ReceiptReading {
   return readReports([report], words, vouched);
@@ -55,13 +55,17 @@ const referenceForm = /^[\w-]{40,100}$/;
 /** Like `readReport`, for several reports of one post; `malformed` if one of them is invalid. */
 export function readReports(reports: readonly CarrierReport[], words: StatusWords, vouched = true): ReceiptReading {
   const receipts: Receipt[] = [];
+  const ignored: string[] = [];
   for (const report of reports) {
     const messageId = idToken(report.messageId);
     const reference = typeof report.reference === "string" && referenceForm.test(report.reference) ? report.reference : undefined;
     if (typeof report.status !== "string" || (messageId === undefined && reference === undefined && report.byUrl !== true))
       return malformed("a report names no message or no status");
     const status = words.get(report.status.toLowerCase());
-    if (status === undefined) continue;
+    if (status === undefined) {
+      if (reference !== undefined) ignored.push(reference);
+      continue;
+    }
     const error = errorToken(report.error);
     receipts.push({
       ...(reference !== undefined && { reference }),
@@ -74,7 +78,7 @@ export function readReports(reports: readonly CarrierReport[], words: StatusWord
       ...(error !== undefined && report.unreachableBy?.has(error) && { unreachable: true }),
     });
   }
-  return vouched ? { receipts } : { receipts, vouched };
+  return vouched ? { receipts } : { receipts, ignored, vouched };
 }
 
 /** The body as UTF-8; undefined if invalid. */
