@@ -97,7 +97,8 @@ export interface SendContext {
  * - `accepted`: the carrier took the message;
  * - `rejected`: known not to have been sent; the code is void and no retry is used up;
  * - `unknown`: possibly sent (a timeout, a broken connection); counts as sent.
- * `price`: the actual cost. Default: the price that `plan` returned.
+ * `price`: the actual cost, in the unit of `policy.limits.spend`. Default: the price that `plan` returned; through a
+ * router, the route's.
  */
 export type SendOutcome =
   | {

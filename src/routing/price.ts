@@ -27,7 +27,7 @@ export function highestPrice(
   return afterUnknown ? dearest.reduce((sum, price) => sum + price, planned) : Math.max(planned, ...dearest);
 }
 
-/** The actual price of a message: of each route that sent it, or may have. `undefined` if a price is not known. */
+/** The price of a message in the end: of each route that sent it, or may have. `undefined` if a price is not known. */
 export function paidPrice(tries: readonly { readonly price: number | undefined; readonly outcome: "accepted" | "rejected" | "unknown" }[]): number | undefined {
   let sum = 0;
   for (const { price, outcome } of tries) {

@@ -174,10 +174,10 @@ export function router(options: RouterOptions): Router {
         const endHandOver = routeHealth.startHandOver(message.country, name, now, chosen);
         const within = { signal: context.signal, deadline: context.deadline - left + ms, timeLeft: ms };
         const result = await tryRoute(route.sender, message, within, clock);
-        const { unreachable, ...outcome } = result;
+        const { unreachable, price: actual = price, ...outcome } = result;
         endHandOver(result.outcome, clock.now(), unreachable);
         exchange?.();
-        tries.push({ price, outcome: result.outcome });
+        tries.push({ price: actual, outcome: result.outcome });
         const why = last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`;
         steps.push({
           route: name,
@@ -195,7 +195,7 @@ export function router(options: RouterOptions): Router {
       const final = last.outcome === "rejected" && open !== undefined ? open : last;
       if (final.outcome === "rejected") return { ...final, steps };
       const price = paidPrice(tries);
-      return { ...final, ...(price !== undefined && { price }), steps };
+      return { ...final, ...(price !== undefined && { price: Math.min(price, message.max_price ?? price) }), steps };
     },
 
     feedback(event) {

@@ -2,6 +2,7 @@ import { propertiesOf } from "../core/collections.js";
 import { afterTurn } from "../core/deadline.js";
 import { withoutCodeAndNumber } from "../domain/message.js";
 import { noOutcome } from "../domain/send.js";
+import { parsePrice } from "../domain/spend.js";
 import type { Clock } from "../ports/clock.js";
 import type { CodeMessage, SendContext, SmsSender } from "../ports/sms-sender.js";
 
@@ -11,6 +12,8 @@ export interface TryResult {
   readonly messageId?: string;
   readonly idSpace?: string;
   readonly keepId?: boolean;
+  /** The actual cost, if the sender returns it. */
+  readonly price?: number;
   readonly reason?: string;
   /** The number is known not to be on the sender's channel. */
   readonly unreachable?: true;
@@ -48,16 +51,19 @@ export function tryRoute(sender: SmsSender, message: CodeMessage, { signal, dead
 
 function judge(answer: unknown, message: CodeMessage): TryResult {
   const { outcome, messageId, idSpace, keepId, unreachable } = propertiesOf(answer);
+  const price = parsePrice(propertiesOf(answer).price);
+  const actual = price !== undefined && { price };
   if (outcome === "accepted") {
     return {
       outcome,
       ...(typeof messageId === "string" && { messageId }),
       ...(typeof idSpace === "string" && { idSpace }),
       ...(keepId === true && { keepId }),
+      ...actual,
     };
   }
   if (outcome === "rejected") return { outcome, reason: reasonOf(answer, message), ...(unreachable === true && { unreachable }) };
-  if (outcome === "unknown") return { outcome, reason: reasonOf(answer, message) };
+  if (outcome === "unknown") return { outcome, reason: reasonOf(answer, message), ...actual };
   return { outcome: "unknown", reason: noOutcome };
 }
 

@@ -75,7 +75,7 @@ export async function startMessageCentre(binds: boolean): Promise<MessageCentre>
   };
 }
 
-export function verifierOf(sender: SmsSender, options: Partial<VerifierOptions> = {}): Verifier {
+function verifierOf(sender: SmsSender, options: Partial<VerifierOptions> = {}): Verifier {
   return createVerifier({ store: memoryStore(), sender, secret, countries: ["FR"], logger: silent, sendTimeout: 1, ...options });
 }
 

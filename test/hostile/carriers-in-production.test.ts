@@ -2,7 +2,6 @@ import { randomUUID } from "node:crypto";
 import type { SmsSender } from "phoneproof";
 import { turnstileChallenge } from "phoneproof/challenge/turnstile";
 import { twilioLookup } from "phoneproof/lookup/twilio";
-import { router } from "phoneproof/router";
 import { httpSender } from "phoneproof/senders/http";
 import { infobipSender } from "phoneproof/senders/infobip";
 import { smppSender } from "phoneproof/senders/smpp";
@@ -16,7 +15,6 @@ import {
   senderTo,
   startCarrier,
   startMessageCentre,
-  verifierOf,
   verifierWithFailover,
 } from "./carriers-in-production-kit.js";
 
@@ -121,21 +119,6 @@ describe("a connection that failed is a rejection, whatever client `fetch` is (c
   test("undici's ProxyAgent, whose proxy opens no tunnel", async () => {
     expect(await send(twilioSender({ ...twilio, fetch: fetchOverProxyThatRefuses }))).toMatchObject({ outcome: "rejected" });
   });
-});
-
-test("a router returns what a message did not cost to the ceiling (docs/contract.md#spend-ceiling)", async () => {
-  const sender = router({ routes: [{ name: "own", sender: { send: async () => ({ outcome: "accepted", price: 1 }) }, price: 5 }] });
-  const policy = { limits: { spend: [{ amount: 10, per: "hour" }] } } as const;
-  const verifier = verifierOf(sender, { policy });
-  onTestFinished(() => verifier.close());
-
-  const made: string[] = [];
-  for (const phone_number of [number, "+33623456789", "+33634567890"]) {
-    made.push((await verifier.createAuthentication({ phone_number })).status);
-    await verifier.flush();
-  }
-
-  expect(made).toEqual(["pending", "pending", "pending"]);
 });
 
 describe("the error of an option names it and the fix (docs/contract.md#undefined-options)", () => {

@@ -168,6 +168,29 @@ describe("price", () => {
     expect(await send([rejected, rejected])).toBe("none");
   });
 
+  it("is what the sender returns instead of the route's, up to what was claimed", async () => {
+    const send = async (answers: Answer[], max_price?: number) => {
+      const routes = answers.map((answer, at) => route(`r${at}`, double(answer), { price: 5, priority: at }));
+      const { sms, clock } = set(routes, { failover: { afterUnknown: true } });
+      const outcome = await sms.send(first({ max_price }), clocked(clock));
+      return "price" in outcome ? outcome.price : "none";
+    };
+    expect(await send([{ outcome: "accepted", price: 1 }], 5)).toBe(1);
+    expect(await send([{ outcome: "accepted", price: 0 }], 5)).toBe(0);
+    expect(await send([{ outcome: "accepted", price: 7 }], 5)).toBe(5);
+    expect(await send([{ outcome: "accepted", price: 7 }])).toBe(7);
+    expect(await send([{ outcome: "accepted", price: -1 }], 5), "an invalid price is none").toBe(5);
+    expect(
+      await send(
+        [
+          { outcome: "unknown", price: 2 },
+          { outcome: "accepted", price: 1 },
+        ],
+        10,
+      ),
+    ).toBe(3);
+  });
+
   it("may differ by country, and `unpriced` lists the routes without a price for some message", () => {
     const routes = [
       route("a", double(), { price: { default: 0.08, FR: 0.05 } }),
