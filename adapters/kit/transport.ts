@@ -1,4 +1,4 @@
-import { type OptionNames, optionError, requireSeconds } from "./option-error.js";
+import { type OptionNames, optionError, requireSeconds, requireText } from "./option-error.js";
 
 /** The part of `fetch` that senders and lookups use; the global `fetch` and compatible clients match it. */
 export type Fetch = (
@@ -26,7 +26,10 @@ interface WebStream {
 
 /** How to reach a carrier or another external API: options of every HTTP sender and lookup. */
 export interface TransportOptions {
-  /** The API's base URL, without an operation's path, for another region or a test server. Default: the public one. */
+  /**
+   * The API's base URL, without an operation's path, for another region or a test server. It starts with `https://`
+   * or `http://` and has no credentials, query or fragment. Default: the public one.
+   */
   readonly baseUrl?: string;
   /** Default: the global `fetch`. */
   readonly fetch?: Fetch;
@@ -44,9 +47,12 @@ export type Transport = ReturnType<typeof openTransport>;
 
 /** @throws TypeError for an invalid base URL, `fetch` or timeout. */
 export function openTransport(owner: string, options: TransportOptions, publicUrl: string) {
-  const { baseUrl = publicUrl, timeout } = options;
-  if (!URL.canParse(baseUrl) || !/^https?:$/.test(new URL(baseUrl).protocol)) {
-    throw optionError(owner, "baseUrl", "must be a URL that starts with https:// or http://", `Leave it out for ${publicUrl}.`);
+  const { baseUrl: given = publicUrl, timeout } = options;
+  const baseUrl = requireText(owner, "baseUrl", given, `Pass for example "${publicUrl}".`);
+  if (!isBase(baseUrl)) {
+    const example = !baseUrl.includes("://") && isBase(`https://${baseUrl}`) ? `https://${baseUrl}` : publicUrl;
+    const problem = "must be a URL that starts with https:// or http://, without credentials, query, fragment and white space";
+    throw optionError(owner, "baseUrl", problem, `Pass for example "${example}".`);
   }
   requireSeconds(owner, "timeout", timeout, "Leave it out to wait as long as the verifier does.");
   if (options.fetch !== undefined && typeof options.fetch !== "function") {
@@ -61,6 +67,11 @@ export function openTransport(owner: string, options: TransportOptions, publicUr
     /** Milliseconds. */
     timeout: timeout === undefined ? undefined : timeout * 1000,
   };
+}
+
+/** Whether a path can be added to it. */
+function isBase(url: string): boolean {
+  return /^https?:\/\/[^\s/?#@]+(\/[^\s?#]*)?$/i.test(url) && URL.canParse(url);
 }
 
 /** Maximum number of characters of a response that are read. */

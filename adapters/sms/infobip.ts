@@ -34,7 +34,8 @@ export const infobipVariables: Variables = {
 export function infobipSender(options: InfobipSenderOptions): SmsSender {
   const name = "infobipSender";
   onlyOptions(name, options, { apiKey: true, ...carrierOptions });
-  const url = requireText(name, "baseUrl", options.baseUrl, "Pass the account's own address of the Infobip portal, https://xxxxx.api.infobip.com.");
+  const url = "https://xxxxx.api.infobip.com";
+  requireText(name, "baseUrl", options.baseUrl, `Pass the account's own address of the Infobip portal, ${url}.`);
   const key = requireText(name, "apiKey", options.apiKey, "Pass an API key of the Infobip portal with the scope sms:message:send.");
   return carrierSender(name, options, {
     provider: "infobip",

@@ -1,9 +1,6 @@
 import { randomUUID } from "node:crypto";
 import type { SmsSender } from "phoneproof";
-import { turnstileChallenge } from "phoneproof/challenge/turnstile";
-import { twilioLookup } from "phoneproof/lookup/twilio";
 import { httpSender } from "phoneproof/senders/http";
-import { infobipSender } from "phoneproof/senders/infobip";
 import { smppSender } from "phoneproof/senders/smpp";
 import { twilioSender } from "phoneproof/senders/twilio";
 import { describe, expect, onTestFinished, test } from "vitest";
@@ -122,28 +119,6 @@ describe("a connection that failed is a rejection, whatever client `fetch` is (c
 });
 
 describe("the error of an option names it and the fix (docs/contract.md#undefined-options)", () => {
-  test("baseUrl is a URL object", () => {
-    const options = { baseUrl: new URL("https://sms.example") as unknown as string };
-    const errors = [
-      errorOf(() => twilioSender({ ...twilio, ...options })),
-      errorOf(() => twilioLookup({ ...twilio, ...options })),
-      errorOf(() => turnstileChallenge({ secret: "secret", ...options })),
-    ];
-
-    for (const error of errors) expect(error).toContain("option baseUrl");
-  });
-
-  test.each(["https://user:password@sms.example", "https://sms.example/gateway?tenant=1", "https://sms.example/#eu", "https://sms.example "])(
-    "baseUrl %j, to which no path can be added",
-    (baseUrl) => {
-      expect(errorOf(() => twilioSender({ ...twilio, baseUrl }))).toContain("option baseUrl");
-    },
-  );
-
-  test("Infobip's baseUrl as its portal shows it, without https://: it cannot be left out", () => {
-    expect(errorOf(() => infobipSender({ baseUrl: "xyz123.api.infobip.com", apiKey: "key", from: "Acme" }))).not.toContain("Leave it out");
-  });
-
   test.each(["smpp://smpp.example", "smpp.example:2775", "[::1]"])("%j is no host", (host) => {
     expect(errorOf(() => smppSender({ host, systemId: "acme", password: "s3cret" }))).toContain("option `host`");
   });

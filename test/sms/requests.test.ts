@@ -309,6 +309,20 @@ it.each<[string, () => unknown, RegExp]>([
   ["twilio", () => twilioSender({ ...twilioOptions, from: 7 as never }), /option from is neither text, a map nor a function/],
   ["twilio", () => twilioSender({ ...twilioOptions, baseUrl: "api.twilio.com" }), /option baseUrl must be a URL that starts with https/],
   ["twilio", () => twilioSender({ ...twilioOptions, baseUrl: "ftp://api.twilio.com" }), /option baseUrl must be a URL that starts with https/],
+  ...["https://user:password@sms.example", "https://sms.example/gateway?tenant=1", "https://sms.example/#eu", "https://sms .example"].map(
+    (baseUrl): [string, () => unknown, RegExp] => [
+      "twilio",
+      () => twilioSender({ ...twilioOptions, baseUrl }),
+      /option baseUrl must be a URL .*without credentials/,
+    ],
+  ),
+  ["twilio", () => twilioSender({ ...twilioOptions, baseUrl: new URL("https://sms.example") as never }), /option baseUrl must be a non-empty string/],
+  [
+    "infobip",
+    () => infobipSender({ ...infobipOptions, baseUrl: "xyz123.api.infobip.com" }),
+    /option baseUrl must be a URL .*Pass for example "https:\/\/xyz123\.api\.infobip\.com"/,
+  ],
+  ["infobip", () => infobipSender({ ...infobipOptions, baseUrl: "ftp://x" }), /option baseUrl must be a URL .*Pass for example "https:\/\/xxxxx\.api/],
   ["twilio", () => twilioSender({ ...twilioOptions, timeout: 0 }), /option timeout must be a number of seconds, above 0 and at most 24 days/],
   ["twilio", () => twilioSender({ ...twilioOptions, timeout: Number.POSITIVE_INFINITY }), /option timeout/],
   ["twilio", () => twilioSender({ ...twilioOptions, fetch: "x" as never }), /option fetch must be a function/],
@@ -367,6 +381,7 @@ it.each<[string, (around: string, fetch: typeof globalThis.fetch) => SmsSender]>
     "infobipSender, apiKey",
     (around, fetch) => infobipSender({ fetch, ...infobipOptions, baseUrl: "https://x.api.infobip.com", apiKey: `${around}k${around}` }),
   ],
+  ["infobipSender, baseUrl", (around, fetch) => infobipSender({ fetch, ...infobipOptions, baseUrl: `${around}https://x.api.infobip.com${around}` })],
   ["telnyxSender, apiKey", (around, fetch) => telnyxSender({ fetch, ...telnyxOptions, apiKey: `${around}k${around}` })],
   ["africasTalkingSender, apiKey", (around, fetch) => africasTalkingSender({ fetch, ...africasTalkingOptions, apiKey: `${around}k${around}` })],
 ])("%s may have line breaks around it, as in many files: the requests are the same", async (_, make) => {
