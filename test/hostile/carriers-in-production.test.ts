@@ -119,10 +119,6 @@ describe("a connection that failed is a rejection, whatever client `fetch` is (c
 });
 
 describe("the error of an option names it and the fix (docs/contract.md#undefined-options)", () => {
-  test.each(["smpp://smpp.example", "smpp.example:2775", "[::1]"])("%j is no host", (host) => {
-    expect(errorOf(() => smppSender({ host, systemId: "acme", password: "s3cret" }))).toContain("option `host`");
-  });
-
   test.each(["{toDigits}", "{To}", "{to-digits}"])("the placeholder %s does not exist", (placeholder) => {
     expect(errorOf(() => httpSender({ url: `https://sms.example/send?to=${placeholder}&text={text}` }))).toContain("unknown placeholder");
   });

@@ -12,6 +12,9 @@ describe("invalid options throw at construction, with the fix", () => {
   it.each([
     ["host", undefined, "as your carrier gave it to you"],
     ["host", "", "1 to 253"],
+    ["host", "smpp://smpp.example", "without scheme, port and brackets"],
+    ["host", "smpp.example:2775", "without scheme, port and brackets"],
+    ["host", "[::1]", "without scheme, port and brackets"],
     ["systemId", undefined, "as your carrier gave it to you"],
     ["systemId", "x".repeat(16), "1 to 15 ASCII"],
     ["password", undefined, "as your carrier gave it to you"],
@@ -72,6 +75,10 @@ describe("invalid options throw at construction, with the fix", () => {
     expect(build).toThrow(fix);
     if (name === "password" && typeof value === "string") expect(build).not.toThrow(value);
   });
+});
+
+it.each(["smpp.example", "smsc_1", "192.0.2.1", "::1", "2001:db8::1"])("host may be %s", (host) => {
+  expect(smppSender({ ...good, host }).status().state).toBe("idle");
 });
 
 it.each([

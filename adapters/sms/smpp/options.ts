@@ -10,7 +10,7 @@ import type { Alphabet } from "./text.js";
 
 /** Options of `smppSender`. Durations are in seconds. */
 export interface SmppOptions {
-  /** Host name or address of the message centre. */
+  /** Host name or IP address of the message centre, without scheme, port and brackets. */
   readonly host: string;
   /** Default: 2775, or 3550 with `tls`. */
   readonly port?: number;

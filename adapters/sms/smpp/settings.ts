@@ -1,3 +1,4 @@
+import { isIP } from "node:net";
 import { type ConnectionOptions, createSecureContext } from "node:tls";
 import type { Logger } from "../../../src/ports/logger.js";
 import { systemClock } from "../../kit/clock.js";
@@ -30,6 +31,8 @@ export function readOptions(options: SmppOptions) {
   if (max < min) throw invalid("rebind.max", "at least rebind.min");
 
   const host = text(options, "host", 253);
+  if (isIP(host) === 0 && !/^[\w.-]+$/.test(host))
+    throw invalid("host", 'a host name or an IP address, without scheme, port and brackets, such as "smpp.example" or "2001:db8::1"');
   const port = integer("port", options.port, 1, 65_535) ?? (tls ? 3550 : 2775);
   const systemId = text(options, "systemId", 15);
   return {
