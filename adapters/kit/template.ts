@@ -6,14 +6,17 @@ export type Template = string;
 /** JSON with placeholders in its strings. */
 export type JsonTemplate = Template | number | boolean | null | readonly JsonTemplate[] | { readonly [key: string]: JsonTemplate };
 
+/** What reads as a placeholder. JSON in a template is none: it contains quotes. */
+const placeholder = /\{([\w-]+)\}/g;
+
 /** Fills a template in one pass, so that text in a value is never taken for a placeholder. */
 export function fill<Key extends string>(template: Template, value: (key: Key) => string): string {
-  return template.replace(/\{([a-z_]+)\}/g, (_, key: Key) => value(key));
+  return template.replace(placeholder, (_, key: Key) => value(key));
 }
 
 /** @throws TypeError for a placeholder that is not `known`. */
 export function refuseStrangers(owner: string, templates: readonly Template[], known: readonly string[], fix: string): void {
-  for (const [stranger, key = ""] of templates.flatMap((template) => [...template.matchAll(/\{([a-z_]+)\}/g)]))
+  for (const [stranger, key = ""] of templates.flatMap((template) => [...template.matchAll(placeholder)]))
     if (!known.includes(key)) throw optionError(owner, "url, headers, form or json", `has an unknown placeholder ${stranger}`, fix);
 }
 

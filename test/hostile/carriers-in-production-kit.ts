@@ -119,13 +119,3 @@ export async function fetchOverProxyThatRefuses(): Promise<never> {
   const aborted = Object.assign(new Error("Proxy response (502) !== 200 when HTTP Tunneling"), { name: "AbortError", code: "UND_ERR_ABORTED" });
   throw new TypeError("fetch failed", { cause: Object.assign(new Error("Request was cancelled."), { cause: aborted }) });
 }
-
-/** The message of the error that `make` throws; empty if it throws none. */
-export function errorOf(make: () => unknown): string {
-  try {
-    make();
-    return "";
-  } catch (error) {
-    return (error as Error).message;
-  }
-}

@@ -1,19 +1,10 @@
 import { randomUUID } from "node:crypto";
 import type { SmsSender } from "phoneproof";
-import { httpSender } from "phoneproof/senders/http";
 import { smppSender } from "phoneproof/senders/smpp";
 import { twilioSender } from "phoneproof/senders/twilio";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../support/ports.js";
-import {
-  errorOf,
-  fetchOverProxyThatRefuses,
-  nodeFetch,
-  senderTo,
-  startCarrier,
-  startMessageCentre,
-  verifierWithFailover,
-} from "./carriers-in-production-kit.js";
+import { fetchOverProxyThatRefuses, nodeFetch, senderTo, startCarrier, startMessageCentre, verifierWithFailover } from "./carriers-in-production-kit.js";
 
 const number = "+33612345678";
 const twilio = { accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "+15005550006" };
@@ -115,11 +106,5 @@ describe("a connection that failed is a rejection, whatever client `fetch` is (c
 
   test("undici's ProxyAgent, whose proxy opens no tunnel", async () => {
     expect(await send(twilioSender({ ...twilio, fetch: fetchOverProxyThatRefuses }))).toMatchObject({ outcome: "rejected" });
-  });
-});
-
-describe("the error of an option names it and the fix (docs/contract.md#undefined-options)", () => {
-  test.each(["{toDigits}", "{To}", "{to-digits}"])("the placeholder %s does not exist", (placeholder) => {
-    expect(errorOf(() => httpSender({ url: `https://sms.example/send?to=${placeholder}&text={text}` }))).toContain("unknown placeholder");
   });
 });

@@ -50,6 +50,11 @@ it("fills in a form, JSON and headers; placeholders inside values are not expand
   expect(made.headers["content-type"]).toBe("application/vnd.sms+json");
 });
 
+it("braces that hold no name are sent as they stand", async () => {
+  const made = await request({ url: "https://sms.example/send", form: { payload: '{"message":"{code}","options":{},"{ x }":[{"a b":1}]}' } }, awkward);
+  expect(new URLSearchParams(made.body).get("payload")).toBe('{"message":"493817","options":{},"{ x }":[{"a b":1}]}');
+});
+
 it("a message with a header value that cannot be sent is `rejected`, not `unknown`, and no request is made", async () => {
   const sent: string[] = [];
   const fetch: Fetch = async (url) => {
@@ -141,6 +146,10 @@ it.each<[HttpSenderOptions, RegExp]>([
   [{ url: "https://sms.example/send" }, /option url, form or json has neither \{text\} nor \{code\} in it/],
   [{ url: "https://sms.example/?t={text}&x={phone}" }, /has an unknown placeholder \{phone\}\. Those known are \{to\}/],
   [{ url: "https://sms.example/", json: { a: [{ b: "{txt}" }] } }, /has an unknown placeholder \{txt\}/],
+  [{ url: "https://sms.example/?t={text}&x={toDigits}" }, /has an unknown placeholder \{toDigits\}\. Those known are \{to\}/],
+  [{ url: "https://sms.example/?t={text}", headers: { x: "{To}" } }, /has an unknown placeholder \{To\}/],
+  [{ url: "https://sms.example/?t={text}", form: { x: "{to-digits}" } }, /has an unknown placeholder \{to-digits\}/],
+  [{ url: "https://sms.example/?t={text}", json: { x: "{to2}" } }, /has an unknown placeholder \{to2\}/],
   [{ url: "https://sms.example/", form: { a: "{text}" }, json: { a: "{text}" } }, /option form json and body exclude each other/],
   [{ url: "https://sms.example/", method: "GET", form: { a: "{text}" } }, /option method GET takes no body/],
   [{ url: "https://sms.example/?t={text}", method: "post" as never }, /option method is not one of GET, POST, PUT\. Choose one/],
