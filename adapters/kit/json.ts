@@ -1,7 +1,7 @@
-/** Parses JSON; returns undefined if the text is invalid. */
+/** Parses JSON, which a byte order mark may precede; returns undefined if the text is invalid. */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text);
+    return JSON.parse(text.replace(/^\uFEFF/, ""));
   } catch {
     return undefined;
   }

@@ -737,6 +737,7 @@ describe("carriers that do not sign", () => {
       ignored: [],
       receipts: [],
     });
+    expect(await deep.read(aReceipt({ body: `\uFEFF${body}` }), now), "a byte order mark").toHaveProperty("receipts.length", 1);
     for (const nonsense of ["", "[null]", "null", "{", '{"data":[]}'])
       expect(await deep.read(aReceipt({ body: nonsense }), now)).toMatchObject({ refused: "malformed" });
   });
