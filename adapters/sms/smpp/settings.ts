@@ -31,7 +31,7 @@ export function readOptions(options: SmppOptions) {
   if (max < min) throw invalid("rebind.max", "at least rebind.min");
 
   const host = text(options, "host", 253);
-  if (isIP(host) === 0 && !/^[\w.-]+$/.test(host))
+  if (isIP(host) === 0 && !/^[\p{L}\p{N}_.-]+$/u.test(host))
     throw invalid("host", 'a host name or an IP address, without scheme, port and brackets, such as "smpp.example" or "2001:db8::1"');
   const port = integer("port", options.port, 1, 65_535) ?? (tls ? 3550 : 2775);
   const systemId = text(options, "systemId", 15);
