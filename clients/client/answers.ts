@@ -19,7 +19,7 @@ export interface Facts {
   readonly remaining_checks?: number;
   /** Whole seconds until the limit that rejected the request allows another; absent if no limit did. */
   readonly retry_after?: number;
-  /** Present and true if every route rejected the message. */
+  /** Present and true if the message is known not to have been sent: no route took it. */
   readonly carrier_refused?: true;
   /** Of a create or retry: the channel of the newest message; absent if that is an SMS. */
   readonly channel?: Channel;

@@ -37,7 +37,7 @@ export function devSender(
       const stop = AbortSignal.any([context.signal, closing.signal]);
       const { receipt_url: _, ...withoutReceipts } = message;
       // Carriers reject receipt URLs that only this machine can reach.
-      const handOver = async () => carrier?.sender.send(withoutReceipts, { signal: stop, deadline: context.deadline, timeLeft: context.timeLeft });
+      const handOver = async () => carrier?.sender.send(withoutReceipts, { ...context, signal: stop });
       const [answer] = await Promise.all([handOver(), fail === "timeout" ? aborted(stop) : pause(latency, stop)]);
       const outcome = judge(answer, fail, stop.aborted);
       if (carrier !== undefined || fail !== undefined || outcome.outcome !== "accepted") {

@@ -195,7 +195,7 @@ export interface MessageFate {
    * the time is unknown.
    */
   readonly retry_after?: number;
-  /** `true` if every route definitely rejected the message, which costs nothing; otherwise absent. */
+  /** `true` if the message is known not to have been sent, which costs nothing; otherwise absent. */
   readonly carrier_refused?: true;
 }
 

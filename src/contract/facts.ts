@@ -16,7 +16,7 @@ export const facts = {
     z.int().min(1),
     "Seconds until the cap or spend ceiling that blocked this call has room; absent if none did, or if the time is unknown.",
   ),
-  carrier_refused: described(z.literal(true), "`true` if every route definitely rejected this call's message; otherwise absent."),
+  carrier_refused: described(z.literal(true), "`true` if this call's message is known not to have been sent: no route took it; otherwise absent."),
 };
 
 export type Fact = keyof typeof facts;

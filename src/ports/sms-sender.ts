@@ -90,6 +90,11 @@ export interface SendContext {
   readonly deadline: number;
   /** Milliseconds until `deadline`, measured at the call; for senders that use another clock. */
   readonly timeLeft: number;
+  /**
+   * Milliseconds from the call after which a message of which nothing was sent should be `rejected`, so that the router
+   * has time for another route. Default: absent, no other route is left; the message may wait until `deadline`.
+   */
+  readonly rejectAfter?: number | undefined;
 }
 
 /**

@@ -1,3 +1,5 @@
+import type { SendContext } from "../ports/sms-sender.js";
+
 /** What a route accepts. All criteria that are present must match; an absent one matches everything. */
 export interface RouteScope {
   /** ISO 3166-1 alpha-2 codes. A number without a country matches none. */
@@ -148,13 +150,15 @@ function short(value: number): number {
 }
 
 /**
- * Milliseconds that a try may take; `undefined` if too little time is left to start one. If an unknown outcome ends the
- * search, a try gets all the time left; otherwise the tries that may follow share it evenly. `answerMargin` is kept
- * free, so that the router returns before the deadline.
+ * The time of a try; `undefined` if too little is left to start one. If an unknown outcome ends the search, a try that
+ * has sent something gets all the time left. Otherwise, and before anything was sent, it shares the time evenly with the
+ * tries that may follow. `answerMargin` is kept free, so that the router returns before the deadline.
  */
-export function timeForTry(left: number, triesLeft: number, afterUnknown: boolean): number | undefined {
+export function timeForTry(left: number, triesLeft: number, afterUnknown: boolean): Pick<SendContext, "timeLeft" | "rejectAfter"> | undefined {
   const usable = left - answerMargin;
-  return usable < shortestTry ? undefined : afterUnknown ? Math.max(shortestTry, Math.floor(usable / triesLeft)) : usable;
+  if (usable < shortestTry) return undefined;
+  const share = Math.max(shortestTry, Math.floor(usable / triesLeft));
+  return { timeLeft: afterUnknown ? share : usable, ...(triesLeft > 1 && { rejectAfter: share }) };
 }
 
 /** Milliseconds. */

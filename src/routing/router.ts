@@ -168,11 +168,14 @@ export function router(options: RouterOptions): Router {
         // Only differences of this clock are used: the verifier may have another clock.
         const now = clock.now();
         const left = context.timeLeft - Math.max(0, now - calledAt);
-        const ms = context.signal.aborted ? undefined : timeForTry(left, choices.length - index, afterUnknown);
-        if (ms === undefined) break;
+        const time = context.signal.aborted ? undefined : timeForTry(left, choices.length - index, afterUnknown);
+        if (time === undefined) {
+          if (last !== undefined) last = { ...last, reason: `${last.reason}; no time was left for route "${name}"` };
+          break;
+        }
         const chosen = index === 0 && isChosen(message, name) ? message.authentication_uuid : undefined;
         const endHandOver = routeHealth.startHandOver(message.country, name, now, chosen);
-        const within = { signal: context.signal, deadline: context.deadline - left + ms, timeLeft: ms };
+        const within = { signal: context.signal, deadline: context.deadline - left + time.timeLeft, ...time };
         const result = await tryRoute(route.sender, message, within, clock);
         const { unreachable, price: actual = price, ...outcome } = result;
         endHandOver(result.outcome, clock.now(), unreachable);

@@ -26,7 +26,8 @@ export interface TryResult {
  * A sender that throws, or returns anything but a `SendOutcome`, counts as `unknown`. An error with the property
  * `outcome: "rejected"` counts as rejected (the port).
  */
-export function tryRoute(sender: SmsSender, message: CodeMessage, { signal, deadline, timeLeft }: SendContext, clock: Clock): Promise<TryResult> {
+export function tryRoute(sender: SmsSender, message: CodeMessage, context: SendContext, clock: Clock): Promise<TryResult> {
+  const { signal, timeLeft } = context;
   return new Promise((resolve) => {
     const abort = new AbortController();
     const finish = (result: TryResult) => {
@@ -40,7 +41,7 @@ export function tryRoute(sender: SmsSender, message: CodeMessage, { signal, dead
     };
     const cancel = afterTurn(clock, timeLeft, stop);
     signal.addEventListener("abort", stop, { once: true });
-    const attempt = async () => judge(await sender.send(message, { signal: abort.signal, deadline, timeLeft }), message);
+    const attempt = async () => judge(await sender.send(message, { ...context, signal: abort.signal }), message);
     attempt()
       .catch(
         (error: unknown): TryResult => ({ outcome: propertiesOf(error).outcome === "rejected" ? "rejected" : "unknown", reason: reasonOf(error, message) }),

@@ -61,7 +61,7 @@ describe("a route that has not sent the message leaves the next one time to send
     expect(left).toBeGreaterThan(300);
   });
 
-  test("a message centre that accepts connections and no bind: carrier_refused means every route (docs/contract.md#facts)", async () => {
+  test("a message centre that accepts connections and no bind: carrier_refused only if no route took it (docs/contract.md#facts)", async () => {
     const second = await carrier();
     const verifier = verifierWithFailover(await messageCentre(false), senderTo(second));
     onTestFinished(() => verifier.close());

@@ -316,6 +316,13 @@ describe("deadline", () => {
     expect(slow.contexts[0]?.signal.aborted).toBe(true);
   });
 
+  it("asks each route but the last to give up after its share if it has sent nothing", async () => {
+    const doubles = [double(rejected), double(rejected), double()] as const;
+    const { sms, clock } = set(doubles.map((sender, index) => route(`r${index}`, sender, { priority: index })));
+    await sms.send(first(), clocked(clock));
+    expect(doubles.map(({ contexts }) => contexts[0]?.rejectAfter)).toEqual([1650, 2475, undefined]);
+  });
+
   it("divides the time among the attempts with afterUnknown", async () => {
     const { sms, clock } = set([route("a", double("never")), route("b", double("never"), { priority: 2 }), route("c", double(), { priority: 3 })], {
       failover: { afterUnknown: true },
@@ -339,7 +346,12 @@ describe("deadline", () => {
       ),
       route("b", next, { priority: 2 }),
     ]);
-    expect(await sms.send(first(), clocked(clock))).toMatchObject({ outcome: "rejected", route: "a" });
+    expect(await sms.send(first(), clocked(clock))).toMatchObject({
+      outcome: "rejected",
+      route: "a",
+      reason: 'no credit; no time was left for route "b"',
+      steps: [{ route: "a" }],
+    });
     expect(next.got).toEqual([]);
     const other = set([route("a", late)]);
     expect(await other.sms.send(first(), { ...clocked(other.clock), signal: AbortSignal.abort() })).toMatchObject({ outcome: "rejected" });

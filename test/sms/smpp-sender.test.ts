@@ -421,6 +421,14 @@ describe("connections that fail", () => {
     expect(sender.status()).toMatchObject({ state: "waiting", error: expect.stringContaining("within 10 s") });
   });
 
+  it("with another route left, the wait for the bind ends after `rejectAfter`", async () => {
+    const { peer, sender, clock } = await openBench();
+    peer.on("bind_transceiver", withhold);
+    const outcome = sender.send(aMessage(), { ...clock.context(), rejectAfter: 1_000 });
+    clock.advance(1_000);
+    expect(await outcome).toMatchObject({ outcome: "rejected", reason: "no bind with the SMPP peer in time" });
+  });
+
   it("the abort signal ends the wait for the bind at once", async () => {
     const { peer, sender, clock } = await openBench();
     peer.on("bind_transceiver", withhold);

@@ -206,6 +206,22 @@ describe("`longMessages`", () => {
     expect(await outcome).toEqual({ outcome: "unknown", reason: "part 2 of 3: no response from the SMPP peer before the deadline" });
   });
 
+  it("only the first part must be written within `rejectAfter`", async () => {
+    const { peer, sender, clock } = await openBench({ longMessages: "udh", window: 1, responseTimeout: 60 });
+    const held: PeerPdu[] = [];
+    peer.on("submit_sm", (pdu) => void held.push(pdu));
+    const outcome = sender.send(aMessage({ text }), { ...clock.context(), rejectAfter: 1_000 });
+    const late = sender.send(aMessage(), { ...clock.context(), rejectAfter: 1_000 });
+    await eventually(() => expect(held).toHaveLength(1));
+    clock.advance(1_000);
+    expect(await late).toEqual({ outcome: "rejected", reason: "no room in time: the window of 1 unanswered messages stayed full" });
+    for (let part = 1; part <= 3; part += 1) {
+      await eventually(() => expect(held).toHaveLength(part));
+      (peer.sessions[0] as PeerSession).send((held[part - 1] as PeerPdu).response({ message_id: `p${part}` }));
+    }
+    expect(await outcome).toMatchObject({ outcome: "accepted" });
+  });
+
   it("the parts of a started message go before other messages", async () => {
     const { peer, send } = await openBench({ longMessages: "udh", window: 1 });
     await Promise.all([send(aMessage({ text, to: "+14155552671" })), send(aMessage({ to: "+14155552672" })), send(aMessage({ to: "+14155552673" }))]);

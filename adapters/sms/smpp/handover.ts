@@ -68,17 +68,20 @@ export function handover(settings: Settings, link: Link, answered: () => void) {
     if (link.state === "closed") return "the sender is closed";
     if (link.state === "refused") return link.failure as string;
     if (submits.paused) return "the SMPP peer throttles";
-    if (link.state !== "bound") return `no bind with the SMPP peer before the deadline${link.failure === undefined ? "" : `: ${link.failure}`}`;
-    if (submits.outstanding < submits.size) return "no turn before the deadline: more messages are waiting than option messagesPerSecond allows";
-    return `no room before the deadline: the window of ${submits.size} unanswered messages stayed full`;
+    if (link.state !== "bound") return `no bind with the SMPP peer in time${link.failure === undefined ? "" : `: ${link.failure}`}`;
+    if (submits.outstanding < submits.size) return "no turn in time: more messages are waiting than option messagesPerSecond allows";
+    return `no room in time: the window of ${submits.size} unanswered messages stayed full`;
   }
 
   return {
-    /** Submits a message's parts in order. Those not written by `dueAt` (milliseconds since the epoch) are given up. */
-    send: (bodies: readonly BodyAt[], dueAt: number, signal: AbortSignal) =>
+    /**
+     * Submits a message's parts in order. They are given up if the first is not written by `firstDueAt`, or another by
+     * `dueAt` (milliseconds since the epoch).
+     */
+    send: (bodies: readonly BodyAt[], firstDueAt: number, dueAt: number, signal: AbortSignal) =>
       new Promise<SendOutcome>((resolve) => {
         function submitFrom(index: number): void {
-          submit(bodies[index] as BodyAt, index === 0, dueAt, signal, (outcome) => {
+          submit(bodies[index] as BodyAt, index === 0, index === 0 ? firstDueAt : dueAt, signal, (outcome) => {
             if (outcome.outcome === "accepted" && index + 1 < bodies.length) submitFrom(index + 1);
             else if (index === 0 || outcome.outcome === "accepted") resolve(outcome);
             // The first parts were accepted, so some of the message may arrive.

@@ -51,8 +51,8 @@ const giveUpBefore = 100;
  * connection keeps the process alive; the pause before a new attempt does not.
  * A message is `accepted` when the peer accepts it; `rejected` when the peer rejects it or it was never written;
  * `unknown` when it was written and the response is missing or inconclusive (ESME_RUNKNOWNERR). Messages wait for a
- * connection, or for room in the window, until shortly before their deadline. They are rejected at once if the peer
- * rejects the bind or the next attempt comes after the deadline.
+ * connection, or for room in the window, until shortly before their deadline, or for `rejectAfter` if another route is
+ * left. They are rejected at once if the peer rejects the bind or the next attempt comes after that time.
  *
  * @throws Error that names the option and the fix if an option is missing or invalid.
  */
@@ -105,7 +105,9 @@ export function smppSender(options: SmppOptions): SmppSender {
       for (const link of links) link.start();
       sending += 1;
       try {
-        return await outbound.send(bodies, clock.now() + Math.min(context.timeLeft - giveUpBefore, left), context.signal);
+        const dueAt = clock.now() + Math.min(context.timeLeft - giveUpBefore, left);
+        const firstDueAt = Math.min(dueAt, clock.now() + (context.rejectAfter ?? Number.POSITIVE_INFINITY));
+        return await outbound.send(bodies, firstDueAt, dueAt, context.signal);
       } finally {
         sending -= 1;
         checkQuiet();
