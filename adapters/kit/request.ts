@@ -17,7 +17,7 @@ export interface CarrierRequest {
 /** The response to it. */
 export interface CarrierResponse {
   readonly status: number;
-  /** Up to 64 KiB of the body; empty if it was cut off. */
+  /** Up to 64 KiB of the body; empty if it was cut off, or did not end in time. */
   readonly text: string;
   /** `text` parsed as JSON; undefined if invalid. */
   readonly json: unknown;
@@ -32,7 +32,7 @@ export interface NoAnswer {
 
 /**
  * Makes one request, follows no redirect, and never rejects. Waits until `signal` is aborted, or for the transport's
- * own timeout.
+ * own timeout; for the body of a response outside 2xx, up to half a second.
  *
  * @param request The request, or a function that makes it (for example with fetched credentials), within the same time
  * limit.
@@ -52,10 +52,11 @@ export async function ask(
   const abort = new AbortController();
   const stop = () => abort.abort();
   signal.addEventListener("abort", stop, { once: true });
-  const timer = transport.timeout === undefined ? undefined : setTimeout(stop, transport.timeout);
+  const timers = transport.timeout === undefined ? [] : [setTimeout(stop, transport.timeout)];
   try {
     const { url, ...init } = ready;
     const response = await transport.fetch(url, { ...init, redirect: "manual", signal: abort.signal });
+    if (response.status < 200 || response.status > 299) timers.push(setTimeout(stop, errorBodyTime));
     const text = await readText(response);
     return { status: response.status, text, json: parseJson(text) };
   } catch (error) {
@@ -63,10 +64,13 @@ export async function ask(
     if (neverConnected(error)) return { sent: false, reason: withCode("no connection", code) };
     return { sent: true, reason: abort.signal.aborted ? "no response in time" : withCode("the connection was closed before the response", code) };
   } finally {
-    clearTimeout(timer);
+    for (const timer of timers) clearTimeout(timer);
     signal.removeEventListener("abort", stop);
   }
 }
+
+/** Milliseconds to wait for the body of a response outside 2xx. Its status suffices, and another route needs the time. */
+const errorBodyTime = 500;
 
 const overTime = "timed out";
 

@@ -83,18 +83,6 @@ describe("a route that has not sent the message leaves the next one time to send
 
     expect({ carrier_refused, messagesOfTheSecond: second.requests.length }).toEqual({ carrier_refused: undefined, messagesOfTheSecond: 1 });
   });
-
-  test("a carrier that responds 429 and never ends the body", async () => {
-    const first = await carrier((response) => response.writeHead(429, { "content-type": "application/json" }).write('{"code":'));
-    const second = await carrier();
-    const verifier = verifierWithFailover(senderTo(first), senderTo(second));
-    onTestFinished(() => verifier.close());
-
-    const { authentication_uuid } = await verifier.createAuthentication({ phone_number: number });
-
-    const { sends } = await verifier.explain({ authentication_uuid });
-    expect(sends.at(-1)).toMatchObject({ route: "second", state: "accepted" });
-  });
 });
 
 describe("a connection that failed is a rejection, whatever client `fetch` is (carriers.md, the senders)", () => {

@@ -61,6 +61,18 @@ it("a truncated response gives `unknown` if it should contain the id, and `rejec
   expect(await sendTo(url, { fetch: async () => new Response(broken(), { status: 400 }) })).toEqual({ outcome: "rejected", reason: "HTTP 400" });
 });
 
+it.each([
+  [429, "rejected"],
+  [503, "unknown"],
+])("an error whose body never ends is decided by its status, in time for another route: %d", async (status, outcome) => {
+  const server = createPlainServer((_, response) => response.writeHead(status).write('{"code":'));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const began = Date.now();
+  expect(await sendTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`)).toEqual({ outcome, reason: `HTTP ${status}` });
+  expect(Date.now() - began).toBeLessThan(2_000);
+  await new Promise((resolve) => server.close(resolve));
+});
+
 it("a body that is not a web stream, such as node-fetch's, is read as text", async () => {
   const nodeFetch =
     (text: () => Promise<string>): Fetch =>
