@@ -106,10 +106,9 @@ export function isHeader(name: string, value: string): boolean {
 /** Whether a `fetch` error means that nothing was sent: no address, no connection, no TLS. */
 export function neverConnected(error: unknown): boolean {
   return causes(error).some(({ code, syscall, errors, message }) => {
-    // A port that fetch blocks, and a handshake cut short: Node gives these errors no code of their own.
-    if (message === "bad port" || message === "Client network socket disconnected before secure TLS connection was established") return true;
     if (syscall === "connect" || syscall === "getaddrinfo") return true;
     if (typeof code === "string" && connectCodes.test(code)) return true;
+    if (typeof message === "string" && (connectMessages.test(message) || connectCodes.test(openSslCode(message)))) return true;
     return Array.isArray(errors) && errors.length > 0 && errors.every(neverConnected);
   });
 }
@@ -134,8 +133,21 @@ function causes(error: unknown): readonly Cause[] {
 }
 
 /**
+ * Messages of failures before a connection is established that have no code of their own: a port that fetch blocks, and a
+ * handshake cut short. node-fetch puts its own words before the system's, and leaves the system call out.
+ */
+const connectMessages =
+  /^(request to \S+ failed, reason: )?(bad port|Client network socket disconnected before secure TLS connection was established|(connect|getaddrinfo) E[A-Z_]+.*)$/;
+
+/** The code in which fetch has an OpenSSL error, from the message of Node's http, whose own code is EPROTO. */
+function openSslCode(message: string): string {
+  const [, reason = ""] = /:SSL routines:\w*:([^:]+):/.exec(message) ?? [];
+  return `ERR_SSL_${reason.toUpperCase().replaceAll(" ", "_")}`;
+}
+
+/**
  * Codes of failures before a connection is established that name no system call, in Node's fetch and Bun's. Of OpenSSL's,
  * only those by which a peer that speaks no TLS, or none in common with us, ends the handshake.
  */
 const connectCodes =
-  /^(ConnectionRefused|FailedToOpenSocket|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID|ERR_SSL_(WRONG_VERSION_NUMBER|UNSUPPORTED_PROTOCOL|(SSLV3|SSL\/TLS)_ALERT_HANDSHAKE_FAILURE|TLSV1_ALERT_PROTOCOL_VERSION|TLSV1_ALERT_INSUFFICIENT_SECURITY|TLSV1_UNRECOGNIZED_NAME))$/;
+  /^(ECONNREFUSED|ENOTFOUND|ConnectionRefused|FailedToOpenSocket|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID|ERR_SSL_(WRONG_VERSION_NUMBER|UNSUPPORTED_PROTOCOL|(SSLV3|SSL\/TLS)_ALERT_HANDSHAKE_FAILURE|TLSV1_ALERT_PROTOCOL_VERSION|TLSV1_ALERT_INSUFFICIENT_SECURITY|TLSV1_UNRECOGNIZED_NAME))$/;

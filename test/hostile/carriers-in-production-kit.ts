@@ -1,4 +1,4 @@
-import { createServer, type IncomingMessage, request, type ServerResponse } from "node:http";
+import { createServer, type IncomingMessage, type ServerResponse } from "node:http";
 import { type AddressInfo, createServer as createSocketServer, type Socket } from "node:net";
 import type { SmsSender, Verifier, VerifierOptions } from "phoneproof";
 import { createVerifier } from "phoneproof";
@@ -90,28 +90,6 @@ export function verifierWithFailover(first: SmsSender, second: SmsSender): Verif
       logger: silent,
     }),
   );
-}
-
-/**
- * A client with the errors of node-fetch 2: a FetchError without a cause, whose `code` and `errno` are the system's.
- * It is not that package, because nothing here depends on it.
- */
-export function nodeFetch(
-  url: string,
-  init: { readonly method: string; readonly headers: Record<string, string>; readonly body?: string },
-): Promise<{ status: number; text(): Promise<string> }> {
-  return new Promise((resolve, reject) => {
-    const outgoing = request(url, { method: init.method, headers: init.headers }, (response) => {
-      const chunks: Buffer[] = [];
-      response.on("data", (chunk: Buffer) => void chunks.push(chunk));
-      response.on("end", () => resolve({ status: response.statusCode ?? 0, text: async () => Buffer.concat(chunks).toString() }));
-    });
-    outgoing.on("error", ({ message, code }: NodeJS.ErrnoException) => {
-      const error = new Error(`request to ${url} failed, reason: ${message}`);
-      reject(Object.assign(error, { name: "FetchError", type: "system", errno: code, code }));
-    });
-    outgoing.end(init.body);
-  });
 }
 
 /** What `fetch` of undici 7 rejects with if its ProxyAgent gets 502 in response to CONNECT. */

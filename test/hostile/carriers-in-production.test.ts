@@ -4,7 +4,7 @@ import { smppSender } from "phoneproof/senders/smpp";
 import { twilioSender } from "phoneproof/senders/twilio";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../support/ports.js";
-import { fetchOverProxyThatRefuses, nodeFetch, senderTo, startCarrier, startMessageCentre, verifierWithFailover } from "./carriers-in-production-kit.js";
+import { fetchOverProxyThatRefuses, senderTo, startCarrier, startMessageCentre, verifierWithFailover } from "./carriers-in-production-kit.js";
 
 const number = "+33612345678";
 const twilio = { accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "+15005550006" };
@@ -86,12 +86,6 @@ describe("a route that has not sent the message leaves the next one time to send
 });
 
 describe("a connection that failed is a rejection, whatever client `fetch` is (carriers.md, the senders)", () => {
-  test("node-fetch, connection refused", async () => {
-    const sender = twilioSender({ ...twilio, baseUrl: `http://127.0.0.1:${await freePort()}`, fetch: nodeFetch });
-
-    expect(await send(sender)).toMatchObject({ outcome: "rejected" });
-  });
-
   test("undici's ProxyAgent, whose proxy opens no tunnel", async () => {
     expect(await send(twilioSender({ ...twilio, fetch: fetchOverProxyThatRefuses }))).toMatchObject({ outcome: "rejected" });
   });

@@ -154,6 +154,10 @@ it("an untrusted certificate gives `rejected`, because nothing was sent", async 
   await new Promise((resolve) => server.close(resolve));
 });
 
+/** node-fetch's error for an error of the system: it has no cause. */
+const nodeFetchError = (code: string, message: string) =>
+  Object.assign(new Error(`request to http://127.0.0.1:9/ failed, reason: ${message}`), { name: "FetchError", type: "system", code, errno: code });
+
 it.each([
   [
     "Node, refused on every address",
@@ -175,6 +179,27 @@ it.each([
     "rejected",
   ],
   ["Bun, refused", Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" }), "rejected"],
+  ["node-fetch, refused", nodeFetchError("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:9"), "rejected"],
+  ["node-fetch, refused on every address", nodeFetchError("ECONNREFUSED", ""), "rejected"],
+  ["node-fetch, no such host", nodeFetchError("ENOTFOUND", "getaddrinfo ENOTFOUND carrier.invalid"), "rejected"],
+  ["node-fetch, no route to the host", nodeFetchError("EHOSTUNREACH", "connect EHOSTUNREACH 192.0.2.1:443"), "rejected"],
+  [
+    "node-fetch, a handshake cut short",
+    nodeFetchError("ECONNRESET", "Client network socket disconnected before secure TLS connection was established"),
+    "rejected",
+  ],
+  [
+    "node-fetch, no TLS",
+    nodeFetchError("EPROTO", `write EPROTO 80:error:0A00010B:SSL routines:ssl3_get_record:wrong version number:record.c:350:\n`),
+    "rejected",
+  ],
+  [
+    "node-fetch, a TLS alert that may follow a request",
+    nodeFetchError("EPROTO", `write EPROTO 80:error:0A000438:SSL routines:ssl3_read_bytes:tlsv1 alert internal error:record.c:1601:SSL alert number 80\n`),
+    "unknown",
+  ],
+  ["node-fetch, reset", nodeFetchError("ECONNRESET", "read ECONNRESET"), "unknown"],
+  ["node-fetch, cut", nodeFetchError("ECONNRESET", "socket hang up"), "unknown"],
   ["Node, cut", new TypeError("fetch failed", { cause: Object.assign(new Error("other side closed"), { code: "UND_ERR_SOCKET" }) }), "unknown"],
   ["Node, reset while reading", new TypeError("fetch failed", { cause: Object.assign(new Error("x"), { code: "ECONNRESET", syscall: "read" }) }), "unknown"],
   [
