@@ -133,11 +133,12 @@ function causes(error: unknown): readonly Cause[] {
 }
 
 /**
- * Messages of failures before a connection is established that have no code of their own: a port that fetch blocks, and a
- * handshake cut short. node-fetch puts its own words before the system's, and leaves the system call out.
+ * Messages of failures before a connection is established that have no code of their own: a port that fetch blocks, a
+ * handshake cut short, and, in undici, a proxy that opens no tunnel. node-fetch puts its own words before the system's,
+ * and leaves the system call out.
  */
 const connectMessages =
-  /^(request to \S+ failed, reason: )?(bad port|Client network socket disconnected before secure TLS connection was established|(connect|getaddrinfo) E[A-Z_]+.*)$/;
+  /^(request to \S+ failed, reason: )?(bad port|Client network socket disconnected before secure TLS connection was established|Proxy response \(\d+\) !== 200 when HTTP Tunneling|(connect|getaddrinfo) E[A-Z_]+.*)$/;
 
 /** The code in which fetch has an OpenSSL error, from the message of Node's http, whose own code is EPROTO. */
 function openSslCode(message: string): string {

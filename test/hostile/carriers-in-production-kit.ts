@@ -91,9 +91,3 @@ export function verifierWithFailover(first: SmsSender, second: SmsSender): Verif
     }),
   );
 }
-
-/** What `fetch` of undici 7 rejects with if its ProxyAgent gets 502 in response to CONNECT. */
-export async function fetchOverProxyThatRefuses(): Promise<never> {
-  const aborted = Object.assign(new Error("Proxy response (502) !== 200 when HTTP Tunneling"), { name: "AbortError", code: "UND_ERR_ABORTED" });
-  throw new TypeError("fetch failed", { cause: Object.assign(new Error("Request was cancelled."), { cause: aborted }) });
-}

@@ -1,13 +1,11 @@
 import { randomUUID } from "node:crypto";
 import type { SmsSender } from "phoneproof";
 import { smppSender } from "phoneproof/senders/smpp";
-import { twilioSender } from "phoneproof/senders/twilio";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../support/ports.js";
-import { fetchOverProxyThatRefuses, senderTo, startCarrier, startMessageCentre, verifierWithFailover } from "./carriers-in-production-kit.js";
+import { senderTo, startCarrier, startMessageCentre, verifierWithFailover } from "./carriers-in-production-kit.js";
 
 const number = "+33612345678";
-const twilio = { accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "+15005550006" };
 
 async function carrier(...options: Parameters<typeof startCarrier>) {
   const started = await startCarrier(...options);
@@ -43,7 +41,7 @@ function send(sender: SmsSender) {
   return sender.send(message, { signal: AbortSignal.timeout(1_000), deadline: Date.now() + 1_000, timeLeft: 1_000 });
 }
 
-describe("a route that has not sent the message leaves the next one time to send it (operations.md, when something is down)", () => {
+describe("a route that has not sent the message leaves the next one time to send it (docs/operations.md, when something is down)", () => {
   test("a message centre that refuses connections", async () => {
     let left = 0;
     const second: SmsSender = {
@@ -82,11 +80,5 @@ describe("a route that has not sent the message leaves the next one time to send
     await filling;
 
     expect({ carrier_refused, messagesOfTheSecond: second.requests.length }).toEqual({ carrier_refused: undefined, messagesOfTheSecond: 1 });
-  });
-});
-
-describe("a connection that failed is a rejection, whatever client `fetch` is (carriers.md, the senders)", () => {
-  test("undici's ProxyAgent, whose proxy opens no tunnel", async () => {
-    expect(await send(twilioSender({ ...twilio, fetch: fetchOverProxyThatRefuses }))).toMatchObject({ outcome: "rejected" });
   });
 });

@@ -179,6 +179,15 @@ it.each([
     "rejected",
   ],
   ["Bun, refused", Object.assign(new Error("Unable to connect"), { code: "ConnectionRefused" }), "rejected"],
+  [
+    "undici, a proxy that opens no tunnel",
+    new TypeError("fetch failed", {
+      cause: new Error("Request was cancelled.", {
+        cause: Object.assign(new Error("Proxy response (407) !== 200 when HTTP Tunneling"), { code: "UND_ERR_ABORTED" }),
+      }),
+    }),
+    "rejected",
+  ],
   ["node-fetch, refused", nodeFetchError("ECONNREFUSED", "connect ECONNREFUSED 127.0.0.1:9"), "rejected"],
   ["node-fetch, refused on every address", nodeFetchError("ECONNREFUSED", ""), "rejected"],
   ["node-fetch, no such host", nodeFetchError("ENOTFOUND", "getaddrinfo ENOTFOUND carrier.invalid"), "rejected"],
