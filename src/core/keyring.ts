@@ -14,6 +14,7 @@ const pseudonymLength = 16;
 
 /** `secrets`: current first. `pepper`: keys the names of windows, slots and keyed ids. Default: one of the secrets. */
 export function createKeyring(secrets: readonly string[], pepper?: string) {
+  const random = randomPool();
   const keys = secrets.map((secret) => hmacOf(secret));
   const current = keys[0] as Hmac;
   // Names must be the same in every process, even if processes list the secrets in a different order.
@@ -78,15 +79,32 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
       return `${head}****${tail}`;
     },
     /** Returns a new random UUID. */
-    newId: () => toUuid(randomBytes(16)),
+    newId: () => toUuid(random(16)),
     /** Returns a token for one write: 64 random bits. */
-    newToken: () => randomBytes(8).toString("base64url"),
+    newToken: () => random(8).toString("base64url"),
   };
 }
 
 /** Compares two digests in constant time. */
 function isSame(one: string, other: string): boolean {
   return one.length === digestLength && other.length === digestLength && timingSafeEqual(Buffer.from(one, "latin1"), Buffer.from(other, "latin1"));
+}
+
+/**
+ * Random bytes, fetched from the platform 4 KiB at a time. No byte is used twice. Without this short cut, a direct flow
+ * takes a quarter more of the processor's time.
+ */
+function randomPool(): (size: number) => Buffer {
+  let pool = Buffer.alloc(0);
+  let at = 0;
+  return (size) => {
+    if (at + size > pool.length) {
+      pool = randomBytes(4096);
+      at = 0;
+    }
+    at += size;
+    return pool.subarray(at - size, at);
+  };
 }
 
 /** The first ninety bits of a digest, as a slot. */
