@@ -1,8 +1,8 @@
-import { randomUUID } from "node:crypto";
 import type { SmsSender } from "phoneproof";
 import { smppSender } from "phoneproof/senders/smpp";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { freePort } from "../support/ports.js";
+import { aMessage } from "../support/smpp.js";
 import { senderTo, startCarrier, startMessageCentre, verifierWithFailover } from "./carriers-in-production-kit.js";
 
 const number = "+33612345678";
@@ -27,18 +27,7 @@ function smpp(port: number) {
 
 /** What a sender says of one message. */
 function send(sender: SmsSender) {
-  const message = {
-    to: number,
-    text: "Your code is 482913",
-    code: "482913",
-    authentication_uuid: randomUUID(),
-    customer_uuid: randomUUID(),
-    attempt: 1,
-    idempotency_key: randomUUID(),
-    country: "FR",
-    expires_at: Date.now() + 600_000,
-  };
-  return sender.send(message, { signal: AbortSignal.timeout(1_000), deadline: Date.now() + 1_000, timeLeft: 1_000 });
+  return sender.send(aMessage({ to: number, country: "FR" }), { signal: AbortSignal.timeout(1_000), deadline: Date.now() + 1_000, timeLeft: 1_000 });
 }
 
 describe("a route that has not sent the message leaves the next one time to send it (docs/operations.md, when something is down)", () => {

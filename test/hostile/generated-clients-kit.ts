@@ -1,11 +1,8 @@
 import { spawn } from "node:child_process";
 import { readFileSync, writeFileSync } from "node:fs";
-import { createServer } from "node:http";
-import type { AddressInfo } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
-import type { nodeHandler } from "phoneproof/node";
 
 const root = join(import.meta.dirname, "../..");
 
@@ -83,20 +80,6 @@ export function* wronglyMocked({ name, schema }: Responded): Generator<string> {
 export interface Served {
   readonly url: string;
   close(): Promise<void>;
-}
-
-/** Serves a handler of node:http on a port of its own. */
-export async function served(handler: ReturnType<typeof nodeHandler>): Promise<Served> {
-  const server = createServer(handler);
-  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
-  return {
-    url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`,
-    close: () =>
-      new Promise((resolve) => {
-        server.close(() => resolve());
-        server.closeAllConnections();
-      }),
-  };
 }
 
 export interface Told {

@@ -1,12 +1,14 @@
 // Clients and validators that teams generate from the OpenAPI documents, against what the service does.
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import Prelude from "@prelude.so/sdk";
 import { nodeHandler } from "phoneproof/node";
 import { createTestVerifier } from "phoneproof/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { advisedBasePath, read, responses, served, servedByCommand, told, wronglyMocked } from "./generated-clients-kit.js";
+import { listening } from "../wires/listen.js";
+import { advisedBasePath, read, responses, servedByCommand, told, wronglyMocked } from "./generated-clients-kit.js";
 
 const post: RequestInit = { method: "POST", headers: { "content-type": "application/json" }, body: "{}" };
 
@@ -14,7 +16,7 @@ const post: RequestInit = { method: "POST", headers: { "content-type": "applicat
 async function service(basePath?: string) {
   const world = createTestVerifier();
   onTestFinished(() => world.close());
-  const { url, close } = await served(nodeHandler(world.verifier, { basePath }));
+  const { url, close } = await listening(createServer(nodeHandler(world.verifier, { basePath })));
   onTestFinished(close);
   return { ...world, url };
 }
