@@ -6,7 +6,7 @@ export type Template = string;
 /** JSON with placeholders in its strings. */
 export type JsonTemplate = Template | number | boolean | null | readonly JsonTemplate[] | { readonly [key: string]: JsonTemplate };
 
-/** What reads as a placeholder. JSON in a template is none: it contains quotes. */
+/** What reads as a placeholder. JSON in a template is not: it contains quotes. */
 const placeholder = /\{([\w-]+)\}/g;
 
 /** Fills a template in one pass, so that text in a value is never taken for a placeholder. */

@@ -67,7 +67,7 @@ export function createNumberFacts(parts: Observed, provider: LookupProvider | un
   };
 
   return {
-    /** The facts, at most `lookupTimeout` after a cache miss; empty without an answer. Never rejects. */
+    /** The facts, at most `lookupTimeout` after a cache miss; empty without a response. Never rejects. */
     async of(account: Account, phone: PhoneNumber): Promise<LookupFacts> {
       if (provider === undefined || phone.test) return nothing;
       const key = factsKey(account.customer, keyring.pseudonym(phone.number));

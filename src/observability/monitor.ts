@@ -52,7 +52,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
   });
   const metrics = createMetrics(outages, waiting);
 
-  const tellOf = ({ customer, id, number, country }: Authentication, facts: Facts): void => {
+  const notify = ({ customer, id, number, country }: Authentication, facts: Facts): void => {
     if (onEvent === undefined) return;
     const of = { at: clock.now(), customer_uuid: customer, authentication_uuid: id, phone_number: maskNumber(number), country };
     tell(defined({ ...facts, ...of }) as VerifierEvent);
@@ -71,44 +71,44 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
     failed: (operation: Operation, error: unknown) =>
       metrics.operation(operation, error instanceof VerifierError ? error.code : "internal_server_error", undefined),
 
-    created: (auth: Authentication): void => tellOf(auth, { type: "created" }),
+    created: (auth: Authentication): void => notify(auth, { type: "created" }),
 
     refused(operation: RefusedEvent["operation"], status: RefusedEvent["status"], auth: Authentication, decisions: readonly Decision[]): void {
       const rules = decisions.flatMap(({ rule, mode, value, threshold, reason }): FiredRule[] =>
         mode === "route" ? [] : [defined({ rule, mode, value, threshold, reason })],
       );
       for (const { rule, mode } of rules) metrics.fired(rule, mode);
-      tellOf(auth, { type: "refused", operation, status, rules });
+      notify(auth, { type: "refused", operation, status, rules });
     },
 
     sent(auth: Authentication, outcome: HandOverOutcome): void {
       metrics.message(auth.country, outcome.route, outcome.channel, outcome.outcome, outcome.took);
-      tellOf(auth, { type: "sent", ...outcome });
+      notify(auth, { type: "sent", ...outcome });
     },
 
     /** `attempt`: the message that carried the code; absent for a test number, which is not counted. */
     checked(auth: Authentication, status: CheckStatus, attempt: number | undefined): void {
       if (attempt !== undefined) metrics.verified(auth.country, sendOf(auth, attempt));
-      tellOf(auth, { type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0) });
+      notify(auth, { type: "checked", status, wrong_codes: auth.wrongChecks + (status === "invalid" ? 1 : 0) });
     },
 
-    canceled: (auth: Authentication): void => tellOf(auth, { type: "canceled" }),
+    canceled: (auth: Authentication): void => notify(auth, { type: "canceled" }),
 
     /** A delivery was confirmed. `attempt`: the message that it counts for. `isTest`: of a test number, not counted. */
     confirmed(auth: Authentication, attempt: number | undefined, isTest: boolean): void {
       if (!isTest) metrics.verified(auth.country, sendOf(auth, attempt));
-      tellOf(auth, { type: "confirmed", purpose: auth.purpose ?? "" });
+      notify(auth, { type: "confirmed", purpose: auth.purpose ?? "" });
     },
 
     receipt(auth: Authentication, attempt: number, status: DeliveryStatus, error: string | undefined): void {
       const { route, channel } = sendOf(auth, attempt) ?? {};
       metrics.receipt(route, status);
-      tellOf(auth, { type: "receipt", attempt, status, route, channel, error });
+      notify(auth, { type: "receipt", attempt, status, route, channel, error });
     },
 
     callback(auth: Authentication, { sequence, status }: OutboxEvent, outcome: "delivered" | "failed" | "dead", reason: string | undefined): void {
       metrics.callback(outcome);
-      tellOf(auth, { type: "callback", outcome, status, sequence, reason });
+      notify(auth, { type: "callback", outcome, status, sequence, reason });
     },
 
     alarm(event: AlarmEvent): void {
@@ -118,7 +118,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
   };
 }
 
-/** An event without what `tellOf` reads from its authentication. Fields that are undefined are left out. */
+/** An event without what `notify` reads from its authentication. Fields that are undefined are left out. */
 type Facts<Event = VerifierEvent> = Event extends { readonly authentication_uuid: string }
   ? Undefinable<Omit<Event, "at" | "customer_uuid" | "authentication_uuid" | "phone_number" | "country">>
   : never;

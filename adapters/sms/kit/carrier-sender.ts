@@ -127,7 +127,7 @@ function checkCredentials<V>(api: CarrierApi<V>, answer: CarrierResponse | NoAns
   return { name, credentials: refused ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
 }
 
-/** The outcome that a response means. An error on the way is not reported: it may hold a number or a code. */
+/** The outcome that a response means. An error on the way is not reported: it may contain a number or a code. */
 function judge<V>(api: CarrierApi<V>, answer: CarrierResponse | NoAnswer): SendOutcome {
   if ("reason" in answer) return answer.sent ? { outcome: "unknown", reason: answer.reason } : notSent(answer.reason);
   try {

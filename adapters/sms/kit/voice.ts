@@ -17,7 +17,7 @@ export interface VoiceOptions<V = unknown> extends SilentOptions<V> {
   readonly pressKey?: boolean;
 }
 
-/** How long a phone rings at most, in seconds: shorter than it takes most mailboxes to answer. */
+/** The longest time that a phone rings, in seconds: most mailboxes pick up later. */
 export const longestRing = 25;
 
 /** How long a call lasts, in seconds. */
