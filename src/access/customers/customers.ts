@@ -240,7 +240,7 @@ export function createCustomers(parts: CustomersParts): CustomersOfStore {
 
     async list(given = {}) {
       const { limit, after } = parse("list", given);
-      const all = await listedCustomers(store, newDeadline(), after === undefined ? limit : undefined);
+      const all = await listedCustomers(store, newDeadline());
       if (after !== undefined && !all.includes(after)) throw refused("after is not a known customer_uuid.");
       const customers: StoredCustomer[] = [];
       for (let at = after === undefined ? 0 : all.indexOf(after) + 1; at < all.length && customers.length < limit; at += parallel) {

@@ -51,9 +51,9 @@ export function underCurrentSecret(seals: Seals, customer: CustomerRecord): Cust
   return opened === undefined || opened.current ? customer : { ...customer, sealed: seals.seal(uuid, opened.texts) };
 }
 
-/** The UUIDs of customers, newest first: all, or at least the newest `most`. */
-export async function listedCustomers(store: Store, deadline: StoreDeadline, most = mostListed): Promise<string[]> {
-  const members = await deadline.call(() => Promise.all(listWindows.map((window) => store.members(window, most))));
+/** The UUIDs of all customers, newest first, and of those created in the same millisecond the smallest first. */
+export async function listedCustomers(store: Store, deadline: StoreDeadline): Promise<string[]> {
+  const members = await deadline.call(() => Promise.all(listWindows.map((window) => store.members(window, mostListed))));
   const entries = members.flat().map((member) => member.split("/") as [createdAt: string, uuid: string]);
   return entries.sort(([a, one], [b, other]) => Number(b) - Number(a) || (one < other ? -1 : 1)).map(([, uuid]) => uuid);
 }
