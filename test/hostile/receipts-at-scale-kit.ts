@@ -1,0 +1,82 @@
+import { createHash, createHmac, createSign, randomUUID } from "node:crypto";
+import { createVerifier, type SmsSender, type VerifierOptions } from "phoneproof";
+import { fetchHandler } from "phoneproof/fetch";
+import { memoryStore } from "phoneproof/memory";
+import { fixedClock } from "phoneproof/testing";
+
+export const baseUrl = "https://api.example.com";
+export const start = Date.parse("2026-03-01T12:00:00.000Z");
+
+/** The callback of one message, as its receiver reads it. */
+export interface Told {
+  readonly attempt: number;
+  readonly status: string;
+}
+
+/** A verifier that takes receipts of `source`, with what it logs and posts to webhooks. */
+export function service(sender: SmsSender, source: NonNullable<VerifierOptions["receipts"]>["sources"][number], more: Partial<VerifierOptions> = {}) {
+  const clock = fixedClock(start);
+  const told: Told[] = [];
+  const lines: string[] = [];
+  const line = (facts: object, message: string) => void lines.push(`${message} ${JSON.stringify(facts)}`);
+  const verifier = createVerifier({
+    store: memoryStore({ name: randomUUID() }),
+    sender,
+    secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6",
+    countries: ["FR"],
+    clock,
+    clockSkew: 0,
+    logger: { info: line, warn: line, error: line },
+    callbacks: {
+      worker: false,
+      sender: {
+        post: async ({ body }) => {
+          told.push((JSON.parse(body) as { data: Told }).data);
+          return { status: 204 };
+        },
+      },
+    },
+    receipts: { baseUrl, sources: [source] },
+    ...more,
+  });
+  const handle = fetchHandler(verifier.receipts);
+  const post = async (url: string, init: RequestInit) => {
+    const response = await handle(new Request(url, { method: "POST", ...init }));
+    return { status: response.status, text: await response.text() };
+  };
+  return { verifier, clock, told, lines, post };
+}
+
+/** Twilio's signature of a form posted to `url`. */
+export function twilioSignature(token: string, url: string, fields: Readonly<Record<string, string>>): string {
+  const text = Object.keys(fields)
+    .sort()
+    .reduce((all, name) => all + name + fields[name], url);
+  return createHmac("sha1", token).update(text).digest("base64");
+}
+
+/** The token with which Vonage signs a webhook with this body. */
+export function vonageToken(secret: string, body: string, now: number): string {
+  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
+  const claims = { iat: Math.floor(now / 1000), jti: randomUUID(), iss: "Vonage", payload_hash: createHash("sha256").update(body).digest("hex") };
+  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part(claims)}`;
+  return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
+}
+
+/** A notification of an SNS topic, as SNS posts it. */
+export function snsNotification(topicArn: string, message: object, privateKey: string, now: number): string {
+  const signed = {
+    Message: JSON.stringify(message),
+    MessageId: randomUUID(),
+    Timestamp: new Date(now).toISOString(),
+    TopicArn: topicArn,
+    Type: "Notification",
+  };
+  const text = Object.entries(signed).map(([name, value]) => `${name}\n${value}\n`);
+  return JSON.stringify({
+    ...signed,
+    SignatureVersion: "2",
+    SigningCertURL: `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${"a".repeat(32)}.pem`,
+    Signature: createSign("RSA-SHA256").update(text.join("")).sign(privateKey, "base64"),
+  });
+}

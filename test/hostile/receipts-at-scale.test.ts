@@ -1,0 +1,120 @@
+import { generateKeyPairSync, randomUUID } from "node:crypto";
+import { awsReceipts, awsSender } from "phoneproof/senders/aws";
+import { httpReceipts, httpSender } from "phoneproof/senders/http";
+import { twilioReceipts, twilioSender } from "phoneproof/senders/twilio";
+import { vonageVoiceReceipts, vonageVoiceSender } from "phoneproof/senders/vonage-voice";
+import { expect, it } from "vitest";
+import { baseUrl, service, snsNotification, start, twilioSignature, vonageToken } from "./receipts-at-scale-kit.js";
+
+const phone_number = "+33612000001";
+const rsa = () =>
+  generateKeyPairSync("rsa", { modulusLength: 2048, privateKeyEncoding: { type: "pkcs8", format: "pem" }, publicKeyEncoding: { type: "spki", format: "pem" } });
+
+it("tells the customer of the first message's delivery after the third retry", async () => {
+  const urls: string[] = [];
+  const sender = httpSender({
+    provider: "agg",
+    url: "https://agg.example/send?to={to}&text={text}&report={receipt_url}",
+    fetch: async (url) => {
+      urls.push(new URL(String(url)).searchParams.get("report") ?? "");
+      return new Response("{}");
+    },
+  });
+  const { verifier, clock, told, post } = service(sender, httpReceipts({ provider: "agg", statuses: { delivered: "delivered" } }));
+  const { authentication_uuid } = await verifier.createAuthentication({ phone_number, callback_url: "https://app.example/hook" });
+  for (const seconds of [31, 61, 91]) {
+    clock.advance(seconds * 1000);
+    expect((await verifier.retry({ authentication_uuid })).status).toBe("approved");
+  }
+
+  // The phone was off: it is on again three minutes after the create, and the carrier delivers all four.
+  for (const url of urls) expect((await post(`${url}&status=delivered`, {})).status).toBe(200);
+  await verifier.flush();
+
+  const delivered = told.filter(({ status }) => status === "delivered").map(({ attempt }) => attempt);
+  expect(delivered.sort()).toEqual([1, 2, 3, 4]);
+});
+
+it("logs why SNS gets 503 when its certificate cannot be fetched", async () => {
+  const contexts: object[] = [];
+  const topicArn = "arn:aws:sns:eu-west-1:123456789012:sms";
+  const sender = awsSender({
+    region: "eu-west-1",
+    credentials: { accessKeyId: "AKIA", secretAccessKey: "secret" },
+    from: "MyApp",
+    configurationSet: "codes",
+    fetch: async (_url, init) => {
+      contexts.push((JSON.parse(String(init?.body)) as { Context: object }).Context);
+      return Response.json({ MessageId: randomUUID() });
+    },
+  });
+  // The firewall lets nothing out to sns.eu-west-1.amazonaws.com.
+  const source = awsReceipts({ topicArn, fetch: () => Promise.reject(new TypeError("fetch failed")) });
+  const { verifier, lines, post } = service(sender, source);
+  await verifier.createAuthentication({ phone_number });
+
+  const event = {
+    eventType: "TEXT_DELIVERED",
+    isFinal: true,
+    messageId: randomUUID(),
+    messageStatus: "DELIVERED",
+    context: contexts[0],
+    eventTimestamp: start,
+  };
+  const body = snsNotification(topicArn, event, rsa().privateKey, start);
+  const answers = [];
+  for (let delivery = 0; delivery < 3; delivery++) answers.push(await post(`${baseUrl}/receipts/aws`, { body }));
+
+  expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
+  expect(lines.join("\n")).toMatch(/aws/);
+});
+
+it("accepts a receipt that Twilio signed although its reference is of a retired secret", async () => {
+  const authToken = "t".repeat(32);
+  const urls: string[] = [];
+  const sender = twilioSender({
+    accountSid: `AC${"0".repeat(32)}`,
+    authToken,
+    from: "MyApp",
+    fetch: async (_url, init) => {
+      urls.push(new URLSearchParams(String(init?.body)).get("StatusCallback") ?? "");
+      return Response.json({ sid: `SM${"1".repeat(32)}`, status: "queued" }, { status: 201 });
+    },
+  });
+  const source = twilioReceipts({ authToken });
+  const before = service(sender, source, { secret: "the secret before the rotation, long enough" });
+  await before.verifier.createAuthentication({ phone_number });
+  const [url = ""] = urls;
+  const after = service(sender, source);
+
+  const fields = { MessageSid: `SM${"1".repeat(32)}`, MessageStatus: "delivered" };
+  const headers = { "content-type": "application/x-www-form-urlencoded", "x-twilio-signature": twilioSignature(authToken, url, fields) };
+  const answer = await after.post(url, { headers, body: new URLSearchParams(fields) });
+
+  expect(answer).toMatchObject({ status: 200 });
+});
+
+it("accepts the error event that Vonage posts to the event URL of a call", async () => {
+  const signatureSecret = "s".repeat(32);
+  const urls: string[] = [];
+  const sender = vonageVoiceSender({
+    applicationId: randomUUID(),
+    privateKey: rsa().privateKey,
+    signatureSecret,
+    from: "+15005550006",
+    countries: ["FR"],
+    fetch: async (_url, init) => {
+      urls.push(...(JSON.parse(String(init?.body)) as { event_url: string[] }).event_url);
+      return Response.json({ uuid: randomUUID(), status: "started", conversation_uuid: "CON-1" }, { status: 201 });
+    },
+  });
+  const { verifier, post } = service(sender, vonageVoiceReceipts({ signatureSecret }));
+  await verifier.createAuthentication({ phone_number, channel: "voice" });
+
+  // "Voice API Webhooks Reference", event webhook, Error.
+  const body = JSON.stringify({ reason: "Unable to play the audio", conversation_uuid: "CON-1", timestamp: "2026-03-01T12:00:01.000Z" });
+  const headers = { "content-type": "application/json", authorization: `Bearer ${vonageToken(signatureSecret, body, start)}` };
+  const answer = await post(urls[0] ?? "", { headers, body });
+
+  expect(answer).toMatchObject({ status: 200 });
+});
