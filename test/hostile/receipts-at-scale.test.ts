@@ -1,4 +1,5 @@
 import { generateKeyPairSync, randomUUID } from "node:crypto";
+import { memoryStore } from "phoneproof/memory";
 import { awsReceipts, awsSender } from "phoneproof/senders/aws";
 import { httpReceipts, httpSender } from "phoneproof/senders/http";
 import { twilioReceipts, twilioSender } from "phoneproof/senders/twilio";
@@ -117,4 +118,40 @@ it("accepts the error event that Vonage posts to the event URL of a call", async
   const answer = await post(urls[0] ?? "", { headers, body });
 
   expect(answer).toMatchObject({ status: 200 });
+});
+
+it("reports a receipt to onEvent if the store wrote it, its response was lost and the carrier repeats it", async () => {
+  const urls: string[] = [];
+  const sender = httpSender({
+    provider: "agg",
+    url: "https://agg.example/send?to={to}&text={text}&report={receipt_url}",
+    fetch: async (url) => {
+      urls.push(new URL(String(url)).searchParams.get("report") ?? "");
+      return new Response("{}");
+    },
+  });
+  const store = memoryStore({ name: randomUUID() });
+  const commit = store.commit.bind(store);
+  let lost = false;
+  store.commit = async (change) => {
+    const result = await commit(change);
+    if (lost) throw new Error("read ECONNRESET");
+    return result;
+  };
+  const seen: string[] = [];
+  const { verifier, told, post } = service(sender, httpReceipts({ provider: "agg", statuses: { delivered: "delivered" } }), {
+    store,
+    onEvent: (event) => void (event.type === "receipt" && seen.push(event.status)),
+  });
+  await verifier.createAuthentication({ phone_number, callback_url: "https://app.example/hook" });
+  const url = `${urls[0]}&status=delivered`;
+
+  lost = true;
+  expect((await post(url, {})).status).toBe(503);
+  lost = false;
+  expect((await post(url, {})).status).toBe(200);
+  await verifier.flush();
+
+  expect(told.map(({ status }) => status)).toEqual(["submitted", "delivered"]);
+  expect(seen).toEqual(["delivered"]);
 });
