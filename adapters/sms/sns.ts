@@ -1,7 +1,7 @@
 import { type KeyObject, verify, X509Certificate } from "node:crypto";
 import type { ReceiptReading } from "../../src/ports/receipts.js";
 import { isRecord, parseJson } from "../kit/json.js";
-import { type Fetch, readText } from "../kit/transport.js";
+import { connectionCode, type Fetch, readText } from "../kit/transport.js";
 import { badSignature, expired, isoTime, isStale, malformed } from "./kit/report.js";
 
 /** A parsed Amazon SNS topic ARN. */
@@ -29,8 +29,8 @@ export interface SnsMessage {
   readonly subscribeUrl: unknown;
 }
 
-/** The response to an envelope that could not be checked: SNS retries after 500 and above, but not after 4xx. */
-const tryAgain: ReceiptReading = { receipts: [], reply: { status: 503, body: "", contentType: "text/plain" } };
+/** An envelope that could not be checked: SNS retries after a 503, but not after 4xx. */
+const tryAgain = (reason: string): ReceiptReading => ({ refused: "unavailable", reason });
 
 const confirmationFields = ["Message", "MessageId", "SubscribeURL", "Timestamp", "Token", "TopicArn", "Type"];
 /** The signed fields of each type, in signing order. */
@@ -96,7 +96,7 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
     const kept = known(url, now);
     if (kept !== undefined) return kept;
     const isTurn = turn();
-    if (isTurn !== true && !(await isTurn)) return tryAgain;
+    if (isTurn !== true && !(await isTurn)) return tryAgain("too many certificates wait to be fetched");
     // Others of its name may have waited before it.
     const found = known(url, now);
     if (found !== undefined) {
@@ -161,21 +161,26 @@ export async function confirmSubscription({ subscribeUrl, topic }: SnsMessage, f
     return badSignature("SubscribeURL is not a confirmation by the topic's region of SNS");
   try {
     const { status } = await get(url, fetch);
-    return status >= 200 && status < 300 ? { receipts: [] } : tryAgain;
-  } catch {
-    return tryAgain;
+    return status >= 200 && status < 300 ? { receipts: [] } : tryAgain(`SubscribeURL returned status ${status}`);
+  } catch (error) {
+    return tryAgain(`SubscribeURL cannot be fetched (${fetchError(error)})`);
   }
 }
 
 async function fetchCertificate(url: string, fetch: Fetch): Promise<X509Certificate | ReceiptReading> {
   try {
     const { status, text } = await get(url, fetch);
-    if (status >= 500) return tryAgain;
+    if (status >= 500) return tryAgain(`SigningCertURL returned status ${status}`);
     if (status === 200) return new X509Certificate(text);
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && String(error.code).startsWith("ERR_OSSL"))) return tryAgain;
+    if (!(error instanceof Error && "code" in error && String(error.code).startsWith("ERR_OSSL")))
+      return tryAgain(`the certificate at SigningCertURL cannot be fetched (${fetchError(error)})`);
   }
   return badSignature("there is no certificate at SigningCertURL");
+}
+
+function fetchError(error: unknown): string {
+  return connectionCode(error) ?? (error instanceof Error ? error.name : "not an Error");
 }
 
 async function get(url: string, fetch: Fetch): Promise<{ status: number; text: string }> {

@@ -17,7 +17,7 @@ const methods: readonly string[] = ["POST", "GET"];
 /**
  * Handles `/receipts/{provider}` (docs/contract.md#receipt-answers): 2xx if authentic, even for unknown messages, so
  * that carriers stop repeating; 403 for bad or old signatures, and unsigned receipts without our reference; 400 for
- * malformed requests; 503 if the store fails, so that carriers retry. Never rejects.
+ * malformed requests; 503 if the store or what verifies a signature fails, so that carriers retry. Never rejects.
  */
 export function createReceiptHandler(messages: Messages): (request: HttpRequest) => Promise<HttpResponse> {
   // Signatures cover the exact URL: the public address up to the mount prefix, and the path.
@@ -60,6 +60,13 @@ function bytesOf({ monitor }: Messages, provider: string, body: HttpBody): Uint8
 
 async function settle(messages: Messages, provider: string, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
   if ("refused" in reading) {
+    if (reading.refused === "unavailable") {
+      messages.monitor.throttledLog.error(
+        { provider, reason: reading.reason },
+        `receipts of ${provider} cannot be verified; the carrier is asked to try again`,
+      );
+      throw new VerifierError("unavailable", "The receipt cannot be verified at the moment; try again.");
+    }
     messages.monitor.throttledLog.warn({ provider, refused: reading.refused, reason: reading.reason }, `a receipt of ${provider} was rejected`);
     throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was rejected: ${reading.reason}`);
   }

@@ -50,8 +50,11 @@ export type ReceiptReading =
       readonly ignored?: readonly string[];
       readonly reply?: { readonly status: number; readonly body: string; readonly contentType: string };
     }
-  /** Not from the carrier, tampered with, too old, or malformed. */
-  | { readonly refused: "signature" | "expired" | "malformed"; readonly reason: string };
+  /**
+   * Not from the carrier, tampered with, too old, or malformed. `unavailable`: what is needed to verify it, such as a
+   * certificate, cannot be fetched; the carrier gets 503, so that it tries again. `reason`: for the log, without numbers.
+   */
+  | { readonly refused: "signature" | "expired" | "malformed" | "unavailable"; readonly reason: string };
 
 /** Reads a carrier's receipts. */
 export interface ReceiptSource {

@@ -1,10 +1,10 @@
-import { createHash, createHmac, createSign, randomUUID } from "node:crypto";
+import { createHash, createHmac, randomUUID } from "node:crypto";
 import { createVerifier, type SmsSender, type VerifierOptions } from "phoneproof";
 import { fetchHandler } from "phoneproof/fetch";
 import { memoryStore } from "phoneproof/memory";
 import { fixedClock } from "phoneproof/testing";
 
-export const baseUrl = "https://api.example.com";
+const baseUrl = "https://api.example.com";
 export const start = Date.parse("2026-03-01T12:00:00.000Z");
 
 /** The callback of one message, as its receiver reads it. */
@@ -61,22 +61,4 @@ export function vonageToken(secret: string, body: string, now: number): string {
   const claims = { iat: Math.floor(now / 1000), jti: randomUUID(), iss: "Vonage", payload_hash: createHash("sha256").update(body).digest("hex") };
   const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part(claims)}`;
   return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
-}
-
-/** A notification of an SNS topic, as SNS posts it. */
-export function snsNotification(topicArn: string, message: object, privateKey: string, now: number): string {
-  const signed = {
-    Message: JSON.stringify(message),
-    MessageId: randomUUID(),
-    Timestamp: new Date(now).toISOString(),
-    TopicArn: topicArn,
-    Type: "Notification",
-  };
-  const text = Object.entries(signed).map(([name, value]) => `${name}\n${value}\n`);
-  return JSON.stringify({
-    ...signed,
-    SignatureVersion: "2",
-    SigningCertURL: `https://sns.eu-west-1.amazonaws.com/SimpleNotificationService-${"a".repeat(32)}.pem`,
-    Signature: createSign("RSA-SHA256").update(text.join("")).sign(privateKey, "base64"),
-  });
 }

@@ -1,11 +1,10 @@
 import { generateKeyPairSync, randomUUID } from "node:crypto";
 import { memoryStore } from "phoneproof/memory";
-import { awsReceipts, awsSender } from "phoneproof/senders/aws";
 import { httpReceipts, httpSender } from "phoneproof/senders/http";
 import { twilioReceipts, twilioSender } from "phoneproof/senders/twilio";
 import { vonageVoiceReceipts, vonageVoiceSender } from "phoneproof/senders/vonage-voice";
 import { expect, it } from "vitest";
-import { baseUrl, service, snsNotification, start, twilioSignature, vonageToken } from "./receipts-at-scale-kit.js";
+import { service, start, twilioSignature, vonageToken } from "./receipts-at-scale-kit.js";
 
 const phone_number = "+33612000001";
 const rsa = () =>
@@ -34,40 +33,6 @@ it("tells the customer of the first message's delivery after the third retry", a
 
   const delivered = told.filter(({ status }) => status === "delivered").map(({ attempt }) => attempt);
   expect(delivered.sort()).toEqual([1, 2, 3, 4]);
-});
-
-it("logs why SNS gets 503 when its certificate cannot be fetched", async () => {
-  const contexts: object[] = [];
-  const topicArn = "arn:aws:sns:eu-west-1:123456789012:sms";
-  const sender = awsSender({
-    region: "eu-west-1",
-    credentials: { accessKeyId: "AKIA", secretAccessKey: "secret" },
-    from: "MyApp",
-    configurationSet: "codes",
-    fetch: async (_url, init) => {
-      contexts.push((JSON.parse(String(init?.body)) as { Context: object }).Context);
-      return Response.json({ MessageId: randomUUID() });
-    },
-  });
-  // The firewall lets nothing out to sns.eu-west-1.amazonaws.com.
-  const source = awsReceipts({ topicArn, fetch: () => Promise.reject(new TypeError("fetch failed")) });
-  const { verifier, lines, post } = service(sender, source);
-  await verifier.createAuthentication({ phone_number });
-
-  const event = {
-    eventType: "TEXT_DELIVERED",
-    isFinal: true,
-    messageId: randomUUID(),
-    messageStatus: "DELIVERED",
-    context: contexts[0],
-    eventTimestamp: start,
-  };
-  const body = snsNotification(topicArn, event, rsa().privateKey, start);
-  const answers = [];
-  for (let delivery = 0; delivery < 3; delivery++) answers.push(await post(`${baseUrl}/receipts/aws`, { body }));
-
-  expect(answers.map(({ status }) => status)).toEqual([503, 503, 503]);
-  expect(lines.join("\n")).toMatch(/aws/);
 });
 
 it("accepts a receipt that Twilio signed although its reference is of a retired secret", async () => {

@@ -1,13 +1,14 @@
 import { createHmac } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { africasTalkingReceipts, africasTalkingSender } from "../../adapters/sms/africastalking.js";
+import { awsReceipts } from "../../adapters/sms/aws-receipts.js";
 import { infobipReceipts } from "../../adapters/sms/infobip.js";
 import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
 import type { CodeMessage, DeliveryStatusEvent, Feedback, Receipt, Verifier } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { mountings } from "../http/hosts.js";
-import { signTwilio } from "../support/carriers/receipts.js";
+import { signSns, signTwilio, topicArn } from "../support/carriers/receipts.js";
 import { numberOf, setUp, start } from "../support/verifier.js";
 
 const base = "https://otp.example";
@@ -237,6 +238,24 @@ describe("receipts with bad signatures are rejected and change nothing", () => {
     set.store.find = () => Promise.reject(new Error("down"));
     set.store.commit = () => Promise.reject(new Error("down"));
     expect(await set.fromTwilio("delivered")).toBe(503);
+  });
+
+  it("receipts of SNS get 503 while its certificate cannot be fetched, and the log has the provider and the error's code once", async () => {
+    const refused = Object.assign(new TypeError("fetch failed"), { cause: Object.assign(new Error("connect"), { code: "ECONNREFUSED" }) });
+    const source = awsReceipts({ topicArn, fetch: () => Promise.reject(refused) });
+    const { verifier, log } = setUp({ receipts: { baseUrl: base, sources: [source] } });
+    const { method, header, body } = signSns({ Message: "{}" }, { at: start });
+    for (let delivery = 0; delivery < 3; delivery++) {
+      const answer = await verifier.receipts.handle({ method, path: "/receipts/aws", header, body: async () => ({ kind: "bytes", bytes: body }) });
+      expect(answer).toMatchObject({ status: 503, headers: { "retry-after": "2" }, body: expect.stringContaining('"unavailable"') });
+    }
+    expect(log.lines).toEqual([
+      {
+        level: "error",
+        fields: { provider: "aws", reason: "the certificate at SigningCertURL cannot be fetched (ECONNREFUSED)" },
+        message: "receipts of aws cannot be verified; the carrier is asked to try again",
+      },
+    ]);
   });
 });
 

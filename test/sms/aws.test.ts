@@ -183,7 +183,7 @@ it("asks SNS to retry while its certificate cannot be fetched, and fetches it no
   const answers = [() => Promise.reject(new TypeError("fetch failed")), () => new Response(null, { status: 503 }), () => new Response(snsCertificate)];
   const { seen, source } = sns(() => answers[seen.length - 1]!());
   const request = signSns({ Message: event }, { at: now });
-  const again = { receipts: [], reply: { status: 503 } };
+  const again = { refused: "unavailable" };
   for (const later of [0, 0, 59_999, 60_000, 60_000, 119_999]) expect(await source.read(request, now + later)).toMatchObject(again);
   expect(seen).toHaveLength(2);
   expect(await source.read(request, now + 120_000)).toEqual(delivered);
@@ -337,7 +337,10 @@ it("does not confirm a forged or old subscription, and asks SNS to retry when th
   expect(await source.read(signSns(confirmation(confirmUrl), { at: now, secret: "another" }), now)).toMatchObject({ refused: "signature" });
   expect(await source.read(signSns(confirmation(confirmUrl), { at: now - 3_600_001 }), now)).toMatchObject({ refused: "expired" });
   expect(seen).toEqual([certificateUrl]);
-  expect(await source.read(signSns(confirmation(confirmUrl), { at: now }), now)).toMatchObject({ receipts: [], reply: { status: 503 } });
+  expect(await source.read(signSns(confirmation(confirmUrl), { at: now }), now)).toMatchObject({
+    refused: "unavailable",
+    reason: "SubscribeURL returned status 500",
+  });
 });
 
 it("accepts the end of a subscription, and rejects raw message delivery with the fix", async () => {
