@@ -128,8 +128,8 @@ export function vonageVoiceReceipts(options: VonageWebhookOptions): ReceiptSourc
         return withReply(readReport({ ...call, status: "heard" }, words), ncco, "application/json");
       }
       const status = pick(body, "status");
-      // Events of another kind have no status.
-      if (status === undefined && call.messageId !== undefined) return { receipts: [] };
+      // Events of another kind have no status; those of errors name only the conversation.
+      if (status === undefined && (call.messageId ?? pick(body, "conversation_uuid")) !== undefined) return { receipts: [] };
       return readCallStatus({ ...call, status, duration: pick(body, "duration") }, asksForKey, words);
     },
   };

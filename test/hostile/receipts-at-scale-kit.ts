@@ -1,11 +1,11 @@
-import { createHash, createHmac, randomUUID } from "node:crypto";
+import { createHmac, randomUUID } from "node:crypto";
 import { createVerifier, type SmsSender, type VerifierOptions } from "phoneproof";
 import { fetchHandler } from "phoneproof/fetch";
 import { memoryStore } from "phoneproof/memory";
 import { fixedClock } from "phoneproof/testing";
 
 const baseUrl = "https://api.example.com";
-export const start = Date.parse("2026-03-01T12:00:00.000Z");
+const start = Date.parse("2026-03-01T12:00:00.000Z");
 
 /** The callback of one message, as its receiver reads it. */
 export interface Told {
@@ -53,12 +53,4 @@ export function twilioSignature(token: string, url: string, fields: Readonly<Rec
     .sort()
     .reduce((all, name) => all + name + fields[name], url);
   return createHmac("sha1", token).update(text).digest("base64");
-}
-
-/** The token with which Vonage signs a webhook with this body. */
-export function vonageToken(secret: string, body: string, now: number): string {
-  const part = (value: object) => Buffer.from(JSON.stringify(value)).toString("base64url");
-  const claims = { iat: Math.floor(now / 1000), jti: randomUUID(), iss: "Vonage", payload_hash: createHash("sha256").update(body).digest("hex") };
-  const signed = `${part({ alg: "HS256", typ: "JWT" })}.${part(claims)}`;
-  return `${signed}.${createHmac("sha256", secret).update(signed).digest("base64url")}`;
 }

@@ -1,14 +1,11 @@
-import { generateKeyPairSync, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { memoryStore } from "phoneproof/memory";
 import { httpReceipts, httpSender } from "phoneproof/senders/http";
 import { twilioReceipts, twilioSender } from "phoneproof/senders/twilio";
-import { vonageVoiceReceipts, vonageVoiceSender } from "phoneproof/senders/vonage-voice";
 import { expect, it } from "vitest";
-import { service, start, twilioSignature, vonageToken } from "./receipts-at-scale-kit.js";
+import { service, twilioSignature } from "./receipts-at-scale-kit.js";
 
 const phone_number = "+33612000001";
-const rsa = () =>
-  generateKeyPairSync("rsa", { modulusLength: 2048, privateKeyEncoding: { type: "pkcs8", format: "pem" }, publicKeyEncoding: { type: "spki", format: "pem" } });
 
 it("tells the customer of the first message's delivery after the third retry", async () => {
   const urls: string[] = [];
@@ -56,31 +53,6 @@ it("accepts a receipt that Twilio signed although its reference is of a retired 
   const fields = { MessageSid: `SM${"1".repeat(32)}`, MessageStatus: "delivered" };
   const headers = { "content-type": "application/x-www-form-urlencoded", "x-twilio-signature": twilioSignature(authToken, url, fields) };
   const answer = await after.post(url, { headers, body: new URLSearchParams(fields) });
-
-  expect(answer).toMatchObject({ status: 200 });
-});
-
-it("accepts the error event that Vonage posts to the event URL of a call", async () => {
-  const signatureSecret = "s".repeat(32);
-  const urls: string[] = [];
-  const sender = vonageVoiceSender({
-    applicationId: randomUUID(),
-    privateKey: rsa().privateKey,
-    signatureSecret,
-    from: "+15005550006",
-    countries: ["FR"],
-    fetch: async (_url, init) => {
-      urls.push(...(JSON.parse(String(init?.body)) as { event_url: string[] }).event_url);
-      return Response.json({ uuid: randomUUID(), status: "started", conversation_uuid: "CON-1" }, { status: 201 });
-    },
-  });
-  const { verifier, post } = service(sender, vonageVoiceReceipts({ signatureSecret }));
-  await verifier.createAuthentication({ phone_number, channel: "voice" });
-
-  // "Voice API Webhooks Reference", event webhook, Error.
-  const body = JSON.stringify({ reason: "Unable to play the audio", conversation_uuid: "CON-1", timestamp: "2026-03-01T12:00:01.000Z" });
-  const headers = { "content-type": "application/json", authorization: `Bearer ${vonageToken(signatureSecret, body, start)}` };
-  const answer = await post(urls[0] ?? "", { headers, body });
 
   expect(answer).toMatchObject({ status: 200 });
 });

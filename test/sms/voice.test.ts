@@ -256,6 +256,7 @@ describe("how a call ended", () => {
   it("other events give no receipts, and events without a call id are malformed", async () => {
     expect(await vonage({ status: "human" })).toEqual({ receipts: [] });
     expect(await vonage({ recording_url: "https://x.example" })).toEqual({ receipts: [] });
+    expect(await vonage({ uuid: undefined, reason: "Unable to play the audio", conversation_uuid: "CON-1" })).toEqual({ receipts: [] });
     expect(await vonage({ uuid: "", status: "busy" })).toMatchObject({ refused: "malformed" });
     expect(await twilio({ CallStatus: "invented" })).toEqual({ receipts: [] });
     expect(await twilio({ CallSid: "", CallStatus: "busy" })).toMatchObject({ refused: "malformed" });
