@@ -37,11 +37,9 @@ export function createReceiptHandler(messages: Messages): (request: HttpRequest)
         return answer(error.status, errorBody(error, docUrl), { allow: methods.join(", ") });
       }
       const { method, path, query = "", header } = request;
-      const target = readReceiptUrl(messages.keyring, query);
-      if (target === "forged") throw notOurs();
       const body = bytesOf(messages, source.provider, await bodyOf(messages.clock, request, bodyLimit));
       const reading = await source.read({ method, url: `${receiptBase}${path}${query}`, header, body }, messages.clock.now());
-      return await settle(messages, source.provider, reading, target);
+      return await settle(messages, source.provider, reading, readReceiptUrl(messages.keyring, query));
     } catch (error) {
       return toErrorResponse(messages.logger, docUrl, error);
     }

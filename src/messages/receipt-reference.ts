@@ -38,10 +38,9 @@ export function receiptUrl(base: string, reference: string): string {
   return `${base}/receipts/{provider}?r=${reference}`;
 }
 
-/** The message of a receipt's URL: `undefined` without a reference, `"forged"` if the reference is not ours. */
-export function readReceiptUrl(keyring: Keyring, query: string): ReceiptTarget | "forged" | undefined {
-  const reference = new URLSearchParams(query).get("r");
-  return reference === null ? undefined : (readReference(keyring, reference) ?? "forged");
+/** The message of a receipt's URL; `undefined` without a reference of ours, such as one under a retired secret. */
+export function readReceiptUrl(keyring: Keyring, query: string): ReceiptTarget | undefined {
+  return readReference(keyring, new URLSearchParams(query).get("r") ?? "");
 }
 
 function nameOf({ customer, id, attempt }: ReceiptTarget): string {

@@ -1,4 +1,4 @@
-import { createHmac, randomUUID } from "node:crypto";
+import { randomUUID } from "node:crypto";
 import { createVerifier, type SmsSender, type VerifierOptions } from "phoneproof";
 import { fetchHandler } from "phoneproof/fetch";
 import { memoryStore } from "phoneproof/memory";
@@ -45,12 +45,4 @@ export function service(sender: SmsSender, source: NonNullable<VerifierOptions["
     return { status: response.status, text: await response.text() };
   };
   return { verifier, clock, told, lines, post };
-}
-
-/** Twilio's signature of a form posted to `url`. */
-export function twilioSignature(token: string, url: string, fields: Readonly<Record<string, string>>): string {
-  const text = Object.keys(fields)
-    .sort()
-    .reduce((all, name) => all + name + fields[name], url);
-  return createHmac("sha1", token).update(text).digest("base64");
 }

@@ -116,6 +116,16 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
     expect(await set.told()).toEqual(["submitted"]);
   });
 
+  it("a receipt that its carrier signed gets 200 even if its reference is of a retired secret", async () => {
+    const before = setUp({ secret: "the secret before the rotation, long enough", receipts: { baseUrl: base, sources } });
+    await before.create();
+    const url = (before.box.messages[0]?.receipt_url ?? "").replace("{provider}", "twilio");
+    const after = withReceipts();
+    const { body, headers } = after.twilio("delivered", url);
+    expect(await after.post(after.verifier, url, body, headers)).toBe(200);
+    expect(await after.post(after.verifier, url, body)).toBe(403);
+  });
+
   it("receipts that do not come over HTTP find their message by its reference", async () => {
     const set = withReceipts();
     await set.create();
