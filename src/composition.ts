@@ -18,7 +18,7 @@ import { consoleLogger, safeLogger, throttledLogger } from "./core/loggers.js";
 import { createRecords } from "./core/records/records.js";
 import { createSeals } from "./core/seal.js";
 import { testOverridesOf } from "./core/test-overrides.js";
-import { minute } from "./domain/time.js";
+import { hour, minute } from "./domain/time.js";
 import { createHandler } from "./http/handle.js";
 import { createMetricsHandler } from "./http/metrics.js";
 import { createReceiptHandler } from "./http/receipts.js";
@@ -121,6 +121,7 @@ export function compose(options: VerifierOptions) {
       countries: createCountries(observed),
       past: createPast(observed),
       learned: agedCache(clock, 20_000, 5 * minute),
+      failedReceipts: agedCache(clock, 10_000, hour),
       underWay: new Map(),
       keptCodes: createSeals(settings.secrets, "phoneproof: codes of deliveries"),
     };

@@ -19,6 +19,11 @@ export interface Messages extends Observed {
   readonly learned: AgedCache<number>;
   /** Encrypts the codes of deliveries that may fall back. The owner is the authentication. */
   readonly keptCodes: Seals;
+  /**
+   * Receipts whose write failed within some hours, by authentication, attempt and status. It may have been written, so
+   * the carrier's repeat is reported even if it changes nothing.
+   */
+  readonly failedReceipts: AgedCache<true>;
   /** Messages that this process is handing over, by authentication and attempt. */
   readonly underWay: Map<string, Promise<unknown>>;
 }

@@ -111,12 +111,20 @@ export async function settleOne(
   unvouched?: string,
 ): Promise<void> {
   const { status, error, at, unreachable } = receipt;
+  const { failedReceipts } = parts;
+  const key = `${id}/${attempt}/${status}`;
   const now = parts.clock.now();
   const settled = await update(parts.records, deadline, customer, id, (auth) => {
-    const settled = mayReport(parts, auth, attempt, unvouched) ? settleReceipt(auth, attempt, { status, error, at }, now) : undefined;
+    if (!mayReport(parts, auth, attempt, unvouched)) return { result: undefined };
+    const settled = settleReceipt(auth, attempt, { status, error, at }, now);
     const next = settled && withFallbackOf(parts, settled, attempt, receipt, now);
-    return { result: next, next };
+    const isStored = failedReceipts.get(key) === true && sendOf(auth, attempt)?.delivery === status;
+    return { result: next ?? (isStored ? auth : undefined), next };
+  }).catch((err: unknown) => {
+    failedReceipts.set(key, true);
+    throw err;
   });
+  failedReceipts.delete(key);
   if (settled === undefined) return;
   const channel = sendOf(settled, attempt)?.channel;
   if (unreachable === true && channel !== undefined) rememberUnreachable(parts, settled, channel);

@@ -1,5 +1,3 @@
-import { randomUUID } from "node:crypto";
-import { memoryStore } from "phoneproof/memory";
 import { httpReceipts, httpSender } from "phoneproof/senders/http";
 import { expect, it } from "vitest";
 import { service } from "./receipts-at-scale-kit.js";
@@ -29,40 +27,4 @@ it("tells the customer of the first message's delivery after the third retry", a
 
   const delivered = told.filter(({ status }) => status === "delivered").map(({ attempt }) => attempt);
   expect(delivered.sort()).toEqual([1, 2, 3, 4]);
-});
-
-it("reports a receipt to onEvent if the store wrote it, its response was lost and the carrier repeats it", async () => {
-  const urls: string[] = [];
-  const sender = httpSender({
-    provider: "agg",
-    url: "https://agg.example/send?to={to}&text={text}&report={receipt_url}",
-    fetch: async (url) => {
-      urls.push(new URL(String(url)).searchParams.get("report") ?? "");
-      return new Response("{}");
-    },
-  });
-  const store = memoryStore({ name: randomUUID() });
-  const commit = store.commit.bind(store);
-  let lost = false;
-  store.commit = async (change) => {
-    const result = await commit(change);
-    if (lost) throw new Error("read ECONNRESET");
-    return result;
-  };
-  const seen: string[] = [];
-  const { verifier, told, post } = service(sender, httpReceipts({ provider: "agg", statuses: { delivered: "delivered" } }), {
-    store,
-    onEvent: (event) => void (event.type === "receipt" && seen.push(event.status)),
-  });
-  await verifier.createAuthentication({ phone_number, callback_url: "https://app.example/hook" });
-  const url = `${urls[0]}&status=delivered`;
-
-  lost = true;
-  expect((await post(url, {})).status).toBe(503);
-  lost = false;
-  expect((await post(url, {})).status).toBe(200);
-  await verifier.flush();
-
-  expect(told.map(({ status }) => status)).toEqual(["submitted", "delivered"]);
-  expect(seen).toEqual(["delivered"]);
 });

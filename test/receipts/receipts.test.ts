@@ -5,7 +5,7 @@ import { awsReceipts } from "../../adapters/sms/aws-receipts.js";
 import { infobipReceipts } from "../../adapters/sms/infobip.js";
 import { plivoReceipts } from "../../adapters/sms/plivo.js";
 import { twilioReceipts, twilioSender } from "../../adapters/sms/twilio.js";
-import type { CodeMessage, DeliveryStatusEvent, Feedback, Receipt, Verifier } from "../../src/index.js";
+import type { CodeMessage, DeliveryStatusEvent, Feedback, Receipt, Verifier, VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
 import { mountings } from "../http/hosts.js";
 import { signSns, signTwilio, topicArn } from "../support/carriers/receipts.js";
@@ -21,10 +21,11 @@ const sources = [
 ];
 
 /** A verifier that accepts receipts, and the events of its callbacks. */
-function withReceipts() {
+function withReceipts(onEvent?: VerifierOptions["onEvent"]) {
   const events: DeliveryStatusEvent[] = [];
   const feedback: Feedback[] = [];
   const set = setUp({
+    ...(onEvent && { onEvent }),
     receipts: { baseUrl: base, sources },
     callbacks: {
       worker: false,
@@ -93,6 +94,23 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
     await set.create();
     await Promise.all(Array.from({ length: 50 }, () => set.fromTwilio("delivered")));
     expect(await set.told()).toEqual(["submitted", "delivered"]);
+    expect(set.feedback.map(({ event }) => event)).toEqual(["delivered"]);
+  });
+
+  it("a receipt whose write succeeded but whose response was lost is reported to onEvent and the route by the carrier's repeat, once", async () => {
+    const seen: string[] = [];
+    const set = withReceipts((event) => void (event.type === "receipt" && seen.push(event.status)));
+    await set.create();
+    const { commit } = set.store;
+    set.store.commit = async (change) => {
+      await commit.call(set.store, change);
+      throw new Error("read ECONNRESET");
+    };
+    expect(await set.fromTwilio("delivered")).toBe(503);
+    set.store.commit = commit;
+    for (let repeat = 0; repeat < 2; repeat++) expect(await set.fromTwilio("delivered")).toBe(200);
+    expect(await set.told()).toEqual(["submitted", "delivered"]);
+    expect(seen).toEqual(["delivered"]);
     expect(set.feedback.map(({ event }) => event)).toEqual(["delivered"]);
   });
 
