@@ -125,6 +125,20 @@ describe("receipts: normalized, idempotent, in any order; a final status never c
     ]);
   });
 
+  it("receipts of the last three messages are reported, and those of an older one get 200 and are ignored", async () => {
+    const set = withReceipts();
+    const { authentication_uuid } = await set.create();
+    const urls = [set.urlOf("twilio")];
+    for (const seconds of [31, 61, 91]) {
+      set.clock.advance(seconds * 1000);
+      await set.verifier.retry({ customer_uuid: set.customer, authentication_uuid });
+      urls.push(set.urlOf("twilio"));
+    }
+    for (const url of urls) expect(await set.fromTwilio("delivered", () => set.twilio("delivered", url))).toBe(200);
+    await set.told();
+    expect(set.events.flatMap(({ data }) => (data.status === "delivered" ? [data.attempt] : []))).toEqual([2, 3, 4]);
+  });
+
   it("receipts with unknown ids get 200 and are ignored", async () => {
     const set = withReceipts();
     await set.create();
