@@ -1,0 +1,77 @@
+import { hcaptchaChallenge } from "phoneproof/challenge/hcaptcha";
+import { recaptchaChallenge } from "phoneproof/challenge/recaptcha";
+import { turnstileChallenge } from "phoneproof/challenge/turnstile";
+import { createClient, TransportError } from "phoneproof/client";
+import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { blocking, breakableStore, messagesTo, provider, solved, turns } from "./challenges-in-depth-kit.js";
+
+describe("a solved challenge", () => {
+  it("lets a create through that is sent twice under one key, whichever check ends first (docs/contract.md#challenge)", async () => {
+    const { challenge, asked, release } = provider({ held: true });
+    const test = await blocking({ challenge });
+    onTestFinished(() => test.close());
+    const create = () => test.verifier.createAuthentication(solved, { idempotencyKey: "one click" });
+    const first = create();
+    await expect.poll(() => asked.length).toBe(1);
+    const second = create();
+    await turns(); // the second create ends, unless it waits for the first
+    release();
+    expect((await Promise.all([first, second, create()])).map(({ status }) => status)).toEqual(["pending", "pending", "pending"]);
+    expect(messagesTo(test)).toBe(1);
+  });
+
+  it("gives both starts under one key the same result (docs/contract.md#repeated-starts)", async () => {
+    const { challenge, asked, release } = provider({ held: true });
+    const test = await blocking({ challenge });
+    onTestFinished(() => test.close());
+    const start = () => test.verifier.verifications.start(solved, { idempotencyKey: "one click" });
+    const first = start();
+    await expect.poll(() => asked.length).toBe(1);
+    const second = start();
+    await turns();
+    release();
+    expect((await Promise.all([first, second])).map(({ status }) => status)).toEqual(["pending", "pending"]);
+    expect(messagesTo(test)).toBe(1);
+  });
+
+  it("still counts when the create is repeated after a 503 (docs/contract.md#retry-after-503)", async () => {
+    const { challenge } = provider();
+    const { store, state } = breakableStore();
+    const test = await blocking({ challenge, store });
+    onTestFinished(() => test.close());
+    const create = () => test.verifier.createAuthentication(solved, { idempotencyKey: "one click" });
+    state.isDown = true;
+    await expect(create()).rejects.toMatchObject({ code: "unavailable", status: 503 });
+    state.isDown = false;
+    expect((await create()).status).toBe("pending");
+    expect(messagesTo(test)).toBe(1);
+  });
+});
+
+it("a hostname that no provider reports is an error of the options (docs/contract.md#undefined-options)", () => {
+  for (const hostname of ["*.example.com", "example.com,www.example.com"]) {
+    for (const make of [turnstileChallenge, hcaptchaChallenge, recaptchaChallenge]) {
+      expect(() => make({ secret: "the secret", hostname }), `${make.name} ${hostname}`).toThrow(/hostname/);
+    }
+  }
+});
+
+it("the client waits for a Retry-After that is a date (docs/front-end.md#from-other-servers-the-client)", async () => {
+  vi.useFakeTimers({ now: Date.parse("2026-03-01T12:00:00.000Z"), toFake: ["Date", "setTimeout", "clearTimeout"] });
+  onTestFinished(() => void vi.useRealTimers());
+  let asked = 0;
+  const service = createClient({
+    baseUrl: "https://otp.example.com",
+    apiKey: "a-key",
+    customerUuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f",
+    fetch: async () => {
+      asked++;
+      return new Response("<h1>Back in a minute</h1>", { status: 503, headers: { "retry-after": new Date(Date.now() + 60_000).toUTCString() } });
+    },
+  });
+  const failed = service.createAuthentication({ phone_number: "+33612345678" }).catch((error: unknown) => error);
+  await vi.advanceTimersByTimeAsync(5_000);
+  const error = await failed;
+  expect(error).toBeInstanceOf(TransportError);
+  expect({ asked, retry_after: (error as TransportError).retry_after }).toEqual({ asked: 1, retry_after: 60 });
+});
