@@ -116,6 +116,7 @@ export function compose(options: VerifierOptions) {
       ...observed,
       lists: createLists(observed),
       facts: createNumberFacts(observed, options.lookup),
+      proofs: agedCache(clock, 20_000, 5 * minute),
       sender,
       outbox: inner.resolve(tokens.outbox),
       countries: createCountries(observed),

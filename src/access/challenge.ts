@@ -1,6 +1,7 @@
 import { withTimeout } from "../core/deadline.js";
 import { withoutNumbers } from "../core/loggers.js";
 import type { Observed } from "../observability/observed.js";
+import type { Access } from "./access.js";
 
 type Needed = Pick<Observed, "settings" | "clock"> & { readonly monitor: Pick<Observed["monitor"], "throttledLog"> };
 
@@ -26,4 +27,26 @@ export async function meetsChallenge({ clock, monitor, settings }: Needed, proof
     monitor.throttledLog.error({ reason }, "the challenge failed; the spam rules apply");
     return false;
   }
+}
+
+/**
+ * The same for a create or start. "Providers accept a proof once, so under one idempotency key … a process checks it
+ * once" (docs/contract.md#challenge): such calls have one `name`. An accepted one stays in `proofs` until it is used.
+ */
+export function meetsChallengeOnce(
+  access: Needed & Pick<Access, "proofs">,
+  name: string | undefined,
+  proof: string | undefined,
+  ip: string | undefined,
+): Promise<boolean> {
+  const { proofs } = access;
+  const known = name === undefined ? undefined : proofs.get(name);
+  if (known !== undefined) return known;
+  const check = meetsChallenge(access, proof, ip);
+  if (name === undefined) return check;
+  proofs.set(name, check);
+  void check.then((holds) => {
+    if (!holds) proofs.delete(name);
+  });
+  return check;
 }

@@ -65,11 +65,13 @@ export async function begin(
   deadline: StoreDeadline,
   request: StartRequest,
   phone: PhoneNumber,
-  { id, at, replaces, request: fingerprint, starts, purpose, lifetime, delivery }: Beginning,
+  beginning: Beginning,
 ): Promise<Begun> {
+  const { id, at, replaces, request: fingerprint, starts, purpose, lifetime, delivery } = beginning;
   const { clock, keyring } = context;
   const { customer, policy } = account;
-  const asked = await askAboutCreate(context, account, deadline, request, phone, id, delivery?.grows);
+  const proofName = nameOfProof(context, request, beginning);
+  const asked = await askAboutCreate(context, account, deadline, request, phone, id, proofName, delivery?.grows);
   const outside = delivery === undefined ? asked : { ...asked, known: delivery.known };
   const fresh = newAuthentication(
     {
@@ -99,6 +101,8 @@ export async function begin(
   if (outside.fired.some(isEnforced)) return { auth: await refuseCreate(context, account, refusedAuthentication(fresh, "spam_detected", [])) };
   const decide = (stored: Authentication | undefined, now: number) => decideCreate(stored, fresh, now, (one) => replaces(one, now));
   const reserved = await reserve(context, account, { id: at, deadline, isNew: true, outside, given: delivery?.given, channel: request.channel, decide });
+  // A solved challenge waives the rules for one create. If the store failed, the repeat still has it.
+  if (proofName !== undefined) context.proofs.delete(proofName);
   if ("commit" in reserved) {
     context.monitor.created(reserved.commit.message.next);
     return handOverInTime(context, deadline, reserved.commit);
@@ -108,4 +112,10 @@ export async function begin(
   const { country } = fresh;
   if (status === "spam_detected" && country !== undefined && !outside.safe && delivery?.grows !== true) context.countries.refused(account, country);
   return { auth: await refuseCreate(context, account, refusedAuthentication(fresh, status, [decision])) };
+}
+
+/** The same for simultaneous calls and repeats under one key, with the same body and proof; without a key `undefined`. */
+function nameOfProof({ keyring }: Context, { proof }: StartRequest, { at, request, starts }: Beginning): string | undefined {
+  if (proof === undefined || (request === undefined && starts.length === 0)) return undefined;
+  return keyring.fingerprints("proof", JSON.stringify([at, request, starts, proof]))[0];
 }

@@ -1,4 +1,4 @@
-import { meetsChallenge } from "../access/challenge.js";
+import { meetsChallengeOnce } from "../access/challenge.js";
 import { askCustomRules, askIpInfo, withListed } from "../access/custom-rules.js";
 import { blockedNumber, forbiddenSince, lookAgain, lookBeforeSend, readAgain } from "../access/destination.js";
 import type { CreateAuthenticationRequest } from "../contract/authentication.js";
@@ -28,7 +28,8 @@ export function asksOthers({ spamRules, lists, lookupBeforeSend }: Settings, { p
 
 /**
  * Asks once about a create: lists, the caller's own rules and resolver, the challenge, a lookup; then the country's
- * state. `grows`: no one reports whether its code is entered. `origin`: as its record stores it. Throws `blocked_number` and `invalid_line`.
+ * state. `proofName`: of a call under a key. `grows`: no one reports whether its code is entered. `origin`: as its record
+ * stores it. Throws `blocked_number` and `invalid_line`.
  */
 export async function askAboutCreate(
   context: Context,
@@ -37,6 +38,7 @@ export async function askAboutCreate(
   request: CreateAuthenticationRequest,
   phone: PhoneNumber,
   id: string,
+  proofName: string | undefined,
   grows = false,
 ): Promise<Outside & Pick<Authentication, "origin" | "byCall">> {
   const { clock, keyring, lists, settings } = context;
@@ -55,7 +57,7 @@ export async function askAboutCreate(
   const [own, ipInfo, proof, found, unreachable] = await Promise.all([
     askCustomRules(context, candidate),
     askIpInfo(context, account, ip),
-    !isListed && meetsChallenge(context, given, ip),
+    !isListed && meetsChallengeOnce(context, proofName, given, ip),
     !isListed && settings.lookupBeforeSend ? lookBeforeSend(context, account, phone) : undefined,
     unreachableChannels(context, deadline, account.customer, number),
   ]);

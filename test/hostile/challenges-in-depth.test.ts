@@ -46,6 +46,44 @@ describe("a solved challenge", () => {
     expect((await create()).status).toBe("pending");
     expect(messagesTo(test)).toBe(1);
   });
+
+  it.each(["a create", "a start"])("never waives the rules for two: %s under another key or without one (docs/contract.md#challenge)", async (kind) => {
+    const { challenge, asked } = provider();
+    const test = await blocking({ challenge });
+    onTestFinished(() => test.close());
+    const call = async (idempotencyKey?: string, scope?: string) => {
+      if (kind === "a create") return (await test.verifier.createAuthentication(solved, { idempotencyKey })).status;
+      return (await test.verifier.verifications.start(solved, { idempotencyKey, scope })).status;
+    };
+    expect(await call("one click")).toBe("pending");
+    expect(await call("one click")).toBe("pending");
+    expect(asked.length).toBe(1);
+    expect(await Promise.all([call("another", "two"), call(undefined, "three"), call("one click", "four")])).toEqual(
+      kind === "a create" ? ["spam_detected", "spam_detected", "pending"] : ["spam_detected", "spam_detected", "spam_detected"],
+    );
+    expect(messagesTo(test)).toBe(1);
+  });
+
+  it("waives the rules for one of two simultaneous creates without a key (docs/contract.md#challenge)", async () => {
+    const { challenge } = provider();
+    const test = await blocking({ challenge });
+    onTestFinished(() => test.close());
+    const create = () => test.verifier.createAuthentication(solved);
+    expect((await Promise.all([create(), create()])).map(({ status }) => status)).toEqual(["pending", "spam_detected"]);
+    expect(messagesTo(test)).toBe(1);
+  });
+
+  it("is checked again under the same key if the provider rejected or could not check it (docs/contract.md#challenge)", async () => {
+    const results = [() => false, () => Promise.reject(new Error("unreachable")), () => true];
+    const { store, state } = breakableStore();
+    const test = await blocking({ challenge: { verify: async () => results.shift()?.() ?? false }, store });
+    onTestFinished(() => test.close());
+    const create = () => test.verifier.createAuthentication(solved, { idempotencyKey: "one click" });
+    state.isDown = true;
+    for (let repeat = 0; repeat < 2; repeat++) await expect(create()).rejects.toMatchObject({ code: "unavailable" });
+    state.isDown = false;
+    expect((await create()).status).toBe("pending");
+  });
 });
 
 it("a hostname that no provider reports is an error of the options (docs/contract.md#undefined-options)", () => {
