@@ -39,6 +39,11 @@ interface Provider {
 /** Error codes that concern the proof. All others are configuration or provider errors. */
 const proofCodes = /^((missing|invalid|expired)-input-response|timeout-or-duplicate|(invalid-or-)?already-seen-response)$/;
 
+/** A host as providers report it: ASCII, without a wildcard, and without a dot at its end. */
+const hostForm = /^[a-z\d_-]+(\.[a-z\d_-]+)*$/i;
+
+const hostFix = 'Pass for example "example.com". Name each host: pass a list instead of commas or wildcards, and "xn--…" for letters beyond ASCII.';
+
 /**
  * The request that the providers share: POST `secret`, `response` and `remoteip`; the response is JSON with `success`.
  * Each proof can be checked once: "The siteverify API will only validate a token once" (Turnstile); the others do the
@@ -57,8 +62,7 @@ export function siteverify(options: SiteverifyOptions, { name, url, fields, acce
   const hosts = hostname === undefined ? undefined : [hostname].flat();
   if (hosts?.length === 0) throw optionError(name, "hostname", "is an empty list", "Leave it out for any host.");
   for (const host of hosts ?? [])
-    if (typeof host !== "string" || !/^[^\s/:]+$/.test(host))
-      throw optionError(name, "hostname", "must be a host without scheme and port", 'Pass for example "example.com".');
+    if (typeof host !== "string" || !hostForm.test(host)) throw optionError(name, "hostname", "must be a host without scheme and port", hostFix);
   const expected = new Set(hosts?.map((host) => host.toLowerCase()));
 
   return {

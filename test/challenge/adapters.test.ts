@@ -6,6 +6,8 @@ import { turnstileChallenge } from "../../adapters/challenge/turnstile.js";
 import type { Challenge } from "../../src/ports/challenge.js";
 import { hcaptcha, type Provider, type RunningProvider, recaptcha, type Solved, startProvider, turnstile } from "./provider.js";
 
+const wrongHost = 'option hostname must be a host without scheme and port. Pass for example "example.com".';
+
 type Make = (options: SiteverifyOptions) => Challenge;
 const all: [name: string, make: Make, provider: Provider, publicUrl: string, human: Solved][] = [
   ["turnstileChallenge", turnstileChallenge, turnstile, "https://challenges.cloudflare.com/turnstile/v0/siteverify", {}],
@@ -140,7 +142,11 @@ describe.each(all)("%s", (name, make, provider, publicUrl, human) => {
   it.each([
     [{ secret: undefined }, "option secret is missing. Take the secret key of your site from the provider's console."],
     [{ secret: " " }, "option secret must be a non-empty string."],
-    [{ hostname: "" }, 'option hostname must be a host without scheme and port. Pass for example "example.com".'],
+    [{ hostname: "" }, wrongHost],
+    [{ hostname: "*.example.com" }, `${wrongHost} Name each host: pass a list instead of commas or wildcards`],
+    [{ hostname: "example.com,www.example.com" }, wrongHost],
+    [{ hostname: ["example.com", "bücher.example"] }, wrongHost],
+    [{ hostname: "example.com." }, wrongHost],
     [{ hostname: [] }, "option hostname is an empty list. Leave it out for any host."],
     [{ hostname: [5] }, "option hostname must be a host without scheme and port."],
     [{ hostname: "https://example.com" }, "option hostname must be a host without scheme and port"],
