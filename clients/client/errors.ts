@@ -37,7 +37,7 @@ export class TransportError extends Error {
   declare readonly code: TransportCode;
   /** HTTP status of a `bad_answer`. */
   declare readonly status: number | undefined;
-  /** Seconds after which to try again, if a `bad_answer` contained that. */
+  /** Seconds after which to try again, if a `bad_answer` contained that, as a number or as a date. */
   declare readonly retry_after: number | undefined;
 
   constructor(code: TransportCode, message: string, details: Partial<Pick<TransportError, "status" | "retry_after">> & { readonly cause?: unknown } = {}) {

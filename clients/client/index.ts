@@ -204,8 +204,10 @@ function objectOf(text: string): Body {
 
 /** The error for a response that is not a result of its call. */
 function errorOf(status: number, headers: { get(name: string): string | null }, body: Body): FaultError | TransportError {
-  const seconds = headers.get("retry-after") ?? "";
-  const retry_after = number.test(seconds) ? Number(seconds) : undefined;
+  const after = headers.get("retry-after") ?? "";
+  // A date ends in GMT (RFC 9110, section 5.6.7). One that has passed is ignored.
+  const seconds = number.test(after) ? Number(after) : /GMT$/.test(after) ? Math.ceil((Date.parse(after) - Date.now()) / 1000) : -1;
+  const retry_after = seconds >= 0 ? seconds : undefined;
   if (status >= 400 && body.doc_url && typeof body.code === "string") return new FaultError(body as ErrorBody, status, retry_after);
   const what = headers.get("location")?.replace(/\d{7,}/, "…") ?? headers.get("content-type");
   return new TransportError("bad_answer", `HTTP ${status} (${what}) is not ours: check baseUrl`, { status, retry_after });

@@ -1,7 +1,7 @@
 import { createServer, type IncomingMessage, type RequestListener, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { text } from "node:stream/consumers";
-import { afterEach, describe, expect, expectTypeOf, test } from "vitest";
+import { afterEach, describe, expect, expectTypeOf, onTestFinished, test, vi } from "vitest";
 import { nodeHandler } from "../../adapters/http/node.js";
 import {
   type CheckResult,
@@ -414,7 +414,15 @@ describe("503", () => {
     expect(asked).toHaveLength(1);
   });
 
-  test.each(["soon", "", "Wed, 21 Oct 2026 07:28:00 GMT"])("with %j as retry-after has no retry_after", async (value) => {
+  test("with a date as retry-after is thrown at once if that is more than five seconds away", async () => {
+    vi.useFakeTimers({ now: Date.parse("2026-03-01T12:00:00.200Z"), toFake: ["Date"] });
+    onTestFinished(() => void vi.useRealTimers());
+    const { client, asked } = await clientOf((_, response) => response.writeHead(503, { "retry-after": "Sun, 01 Mar 2026 12:01:00 GMT" }).end("down"));
+    expect(await failure(create(client))).toMatchObject({ code: "bad_answer", status: 503, retry_after: 60 });
+    expect(asked).toHaveLength(1);
+  });
+
+  test.each(["soon", "", "in 3000", "never GMT", "Wed, 21 Oct 2015 07:28:00 GMT"])("with %j as retry-after has no retry_after", async (value) => {
     const { client } = await clientOf((_, response) => json(response, 503, unavailable, { "retry-after": value }), { retries: 0 });
     expect(await failure(create(client))).toMatchObject({ status: 503, retry_after: undefined });
   });

@@ -1,5 +1,4 @@
-import { createClient, TransportError } from "phoneproof/client";
-import { describe, expect, it, onTestFinished, vi } from "vitest";
+import { describe, expect, it, onTestFinished } from "vitest";
 import { blocking, breakableStore, messagesTo, provider, solved, turns } from "./challenges-in-depth-kit.js";
 
 describe("a solved challenge", () => {
@@ -81,24 +80,4 @@ describe("a solved challenge", () => {
     state.isDown = false;
     expect((await create()).status).toBe("pending");
   });
-});
-
-it("the client waits for a Retry-After that is a date (docs/front-end.md#from-other-servers-the-client)", async () => {
-  vi.useFakeTimers({ now: Date.parse("2026-03-01T12:00:00.000Z"), toFake: ["Date", "setTimeout", "clearTimeout"] });
-  onTestFinished(() => void vi.useRealTimers());
-  let asked = 0;
-  const service = createClient({
-    baseUrl: "https://otp.example.com",
-    apiKey: "a-key",
-    customerUuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f",
-    fetch: async () => {
-      asked++;
-      return new Response("<h1>Back in a minute</h1>", { status: 503, headers: { "retry-after": new Date(Date.now() + 60_000).toUTCString() } });
-    },
-  });
-  const failed = service.createAuthentication({ phone_number: "+33612345678" }).catch((error: unknown) => error);
-  await vi.advanceTimersByTimeAsync(5_000);
-  const error = await failed;
-  expect(error).toBeInstanceOf(TransportError);
-  expect({ asked, retry_after: (error as TransportError).retry_after }).toEqual({ asked: 1, retry_after: 60 });
 });
