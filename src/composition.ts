@@ -12,7 +12,7 @@ import type { Conversion } from "./contract/conversion.js";
 import { systemClock, wholeMilliseconds } from "./core/clocks.js";
 import { agedCache } from "./core/collections.js";
 import type { Core } from "./core/core.js";
-import { storeDeadline } from "./core/deadline.js";
+import { storeDeadline, withTimeout } from "./core/deadline.js";
 import { createKeyring } from "./core/keyring.js";
 import { consoleLogger, safeLogger, throttledLogger } from "./core/loggers.js";
 import { createRecords } from "./core/records/records.js";
@@ -151,6 +151,15 @@ export function compose(options: VerifierOptions) {
     handleReceipt: createReceiptHandler(context),
     handleMetrics: createMetricsHandler(monitor.metrics, settings.docUrl),
     diagnose: (asked?: DiagnoseOptions) => diagnose({ context, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
+    /** Waits for operations in progress and messages that are being handed over, at most `sendTimeout`. */
+    async finish() {
+      const finished = async () => {
+        await operations.finished();
+        // Of deliveries that have returned.
+        await Promise.all(context.underWay.values());
+      };
+      await withTimeout(clock, settings.sendTimeout, finished).catch(() => undefined);
+    },
     /** Writes what only this process has counted to the store. */
     async settle() {
       closed = true;

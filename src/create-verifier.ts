@@ -156,8 +156,9 @@ export interface Verifier {
    */
   readonly metricsHandler: HttpHandler;
   /**
-   * Stops delivering callbacks, after up to 5 s for those in progress, and closes the store and the sender if they need
-   * closing. Clients that you passed in stay open. Call it after the last request: it does not reject later ones.
+   * Waits up to `sendTimeout` for calls in progress, whose clients may be gone, and up to 5 s for callbacks. Then closes
+   * the store and the sender if they need closing. Clients that you passed in stay open. Call it after the last request:
+   * it does not reject later ones.
    */
   close(): Promise<void>;
   /** Returns the channels that requests may wish for: those of the sender. */
@@ -176,7 +177,7 @@ export interface Verifier {
  * its fix.
  */
 export function createVerifier(options: VerifierOptions): Verifier {
-  const { context, accounts, operations, customers, handle, handleReceipt, handleMetrics, diagnose, settle, deliveryError } = compose(options);
+  const { context, accounts, operations, customers, handle, handleReceipt, handleMetrics, diagnose, finish, settle, deliveryError } = compose(options);
   const { clock, logger, monitor, outbox, settings } = context;
   const handler = (root: string, answer: HttpHandler["handle"]): HttpHandler => ({
     root,
@@ -221,7 +222,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     metrics: () => monitor.metrics.text(),
     metricsHandler: handler("/metrics", handleMetrics),
     async close() {
-      await outbox.stop();
+      await Promise.all([outbox.stop(), finish()]);
       await settle();
       await Promise.all([options.store.close?.(), options.sender.close?.()]);
     },

@@ -66,7 +66,7 @@ export function createOperations(context: Context, accounts: Accounts) {
   };
 
   /** Parses the request, finds the account and runs the operation. With a `name`, the result is counted. */
-  const run = async <Request extends { readonly customer_uuid: string }, R>(
+  const perform = async <Request extends { readonly customer_uuid: string }, R>(
     name: Operation | undefined,
     input: unknown,
     parse: (input: unknown, settings: Settings) => Request,
@@ -89,6 +89,16 @@ export function createOperations(context: Context, accounts: Accounts) {
       if (name !== undefined) monitor.failed(name, error);
       throw error;
     }
+  };
+
+  const underWay = new Set<Promise<unknown>>();
+
+  const run: typeof perform = (...call) => {
+    const answer = perform(...call);
+    underWay.add(answer);
+    const done = () => underWay.delete(answer);
+    answer.then(done, done);
+    return answer;
   };
 
   const byNumber = <Request extends { readonly customer_uuid: string }, R>(
@@ -118,6 +128,8 @@ export function createOperations(context: Context, accounts: Accounts) {
 
   return {
     verifications,
+    /** Waits for the operations in progress; their callers may be gone. Never rejects. */
+    finished: () => Promise.allSettled(underWay),
     createAuthentication: (input: unknown, options?: CallOptions, caller?: Account) => run("create", input, parseCreate, caller, countedCreate, options),
     retry: (input: unknown, _options?: CallOptions, caller?: Account) => run("retry", input, parseRetry, caller, retry),
     check: (input: unknown, options?: CallOptions, caller?: Account) => run("check", input, parseCheck, caller, check, options),

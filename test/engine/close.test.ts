@@ -1,4 +1,4 @@
-import { expect, it } from "vitest";
+import { expect, it, vi } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import type { Store } from "../../src/index.js";
 import { errorCode, numberOf, setUp, start } from "../support/verifier.js";
@@ -41,4 +41,22 @@ it("close waits for everything that is stored in the background, and then the st
   expect(await next.refusals({ customer_uuid, phone_number: "+14155552671" })).toHaveLength(1);
   expect((await next.customers.keys.list({ customer_uuid }))[0]?.last_used_on).toBe("2026-03-01");
   expect(late).toEqual([]);
+});
+
+it("close waits for a message that is being handed to the carrier, but not longer than sendTimeout", async () => {
+  for (const responds of [true, false]) {
+    let respond: ((result: { outcome: "accepted" }) => void) | undefined;
+    const send = () => new Promise<{ outcome: "accepted" }>((resolve) => (respond = resolve));
+    const { verifier, create, clock } = setUp({ sender: { send }, sendTimeout: 5 });
+    const answer = create();
+    await vi.waitFor(() => expect(respond).toBeDefined());
+    let isClosed = false;
+    const closing = verifier.close().then(() => (isClosed = true));
+    await new Promise((resolve) => setTimeout(resolve, 20));
+    expect(isClosed).toBe(false);
+    if (responds) respond?.({ outcome: "accepted" });
+    else clock.advance(5_000);
+    await closing;
+    await answer;
+  }
 });
