@@ -25,7 +25,8 @@ function misplaced(path: string, asked: NonNullable<HttpRequest["asked"]>, root:
 }
 
 function fixOf(prefix: string, { isFixed }: NonNullable<HttpRequest["asked"]>, root: string): string {
-  if (prefix.endsWith("/")) return "the client's base URL must not end with a slash";
+  if (prefix.endsWith("/"))
+    return "the client's base URL must not end with a slash, and a proxy that removes a prefix must remove its slash too (in nginx: location /x/)";
   if (prefix.endsWith(root)) return `the client's base URL must not end with ${root}`;
   if (isFixed) return `let the proxy in front remove ${prefix}`;
   return prefix === "" ? "leave its basePath out" : `give it { basePath: ${JSON.stringify(prefix)} }`;
