@@ -1,5 +1,9 @@
 import type { IncomingMessage, Server, ServerResponse } from "node:http";
 import type { Socket } from "node:net";
+import { setImmediate as nextTurn } from "node:timers/promises";
+
+/** How long a new connection may take to its first request once the server stops. Milliseconds. */
+const firstRequestTime = 250;
 
 export type Connections = ReturnType<typeof followConnections>;
 
@@ -11,11 +15,13 @@ export function followConnections(server: Server) {
   /** Each with its last request. */
   const sockets = new Map<Socket, IncomingMessage | undefined>();
   const underWay = new Map<ServerResponse, Socket>();
+  let accepted = 0;
   let leaving = false;
   let stopping = false;
   const isBusy = (socket: Socket) => [...underWay.values()].includes(socket);
 
   server.on("connection", (socket) => {
+    accepted++;
     sockets.set(socket, undefined);
     socket.once("close", () => sockets.delete(socket));
   });
@@ -44,15 +50,25 @@ export function followConnections(server: Server) {
     isReading: (socket: Socket) => sockets.get(socket)?.complete === false,
     leave,
     /**
-     * Accepts no more connections, closes idle ones, and waits for the others. Returns how many requests were cut off
+     * Reads what has arrived, accepts no more connections, closes idle ones, and waits for the others. Returns how many requests were cut off
      * when `deadline` was aborted.
      */
     async stop(deadline: AbortSignal) {
       leave();
+      // What has arrived would be reset: it is read first. A turn of the event loop accepts one connection and reads the others.
+      for (let before = -1; accepted > before && !deadline.aborted; ) {
+        before = accepted;
+        await nextTurn();
+        await nextTurn();
+      }
       stopping = true;
       const closed = new Promise((resolve) => server.close(resolve));
       const busy = new Set(underWay.values());
-      for (const socket of sockets.keys()) if (!busy.has(socket)) socket.destroy();
+      for (const [socket, last] of sockets) if (!busy.has(socket) && last !== undefined) socket.destroy();
+      const closeUnused = () => {
+        for (const [socket, last] of sockets) if (last === undefined) socket.destroy();
+      };
+      const timer = setTimeout(closeUnused, firstRequestTime);
       let cutOff = 0;
       const cut = () => {
         cutOff = underWay.size;
@@ -61,6 +77,7 @@ export function followConnections(server: Server) {
       if (deadline.aborted) cut();
       deadline.addEventListener("abort", cut, { once: true });
       await closed;
+      clearTimeout(timer);
       deadline.removeEventListener("abort", cut);
       return cutOff;
     },
