@@ -151,7 +151,7 @@ export function compose(options: VerifierOptions) {
     handleReceipt: createReceiptHandler(context),
     handleMetrics: createMetricsHandler(monitor.metrics, settings.docUrl),
     diagnose: (asked?: DiagnoseOptions) => diagnose({ context, accounts, sender: options.sender, customers: listedCustomers(options.customers) }, asked),
-    /** Waits for operations in progress and messages that are being handed over, at most `sendTimeout`. */
+    /** Waits for operations in progress and messages that are being handed over, up to `sendTimeout`. */
     async finish() {
       const finished = async () => {
         await operations.finished();

@@ -94,11 +94,11 @@ export function createOperations(context: Context, accounts: Accounts) {
   const underWay = new Set<Promise<unknown>>();
 
   const run: typeof perform = (...call) => {
-    const answer = perform(...call);
-    underWay.add(answer);
-    const done = () => underWay.delete(answer);
-    answer.then(done, done);
-    return answer;
+    const result = perform(...call);
+    underWay.add(result);
+    const done = () => underWay.delete(result);
+    result.then(done, done);
+    return result;
   };
 
   const byNumber = <Request extends { readonly customer_uuid: string }, R>(

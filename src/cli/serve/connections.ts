@@ -50,12 +50,13 @@ export function followConnections(server: Server) {
     isReading: (socket: Socket) => sockets.get(socket)?.complete === false,
     leave,
     /**
-     * Reads what has arrived, accepts no more connections, closes idle ones, and waits for the others. Returns how many requests were cut off
-     * when `deadline` was aborted.
+     * Reads what has arrived, accepts no more connections, closes idle ones, and waits for the others. Returns how many
+     * requests were cut off when `deadline` was aborted.
      */
     async stop(deadline: AbortSignal) {
       leave();
-      // What has arrived would be reset: it is read first. A turn of the event loop accepts one connection and reads the others.
+      // What has arrived is read first: it would be reset. A turn of the event loop accepts one connection and reads the
+      // others.
       for (let before = -1; accepted > before && !deadline.aborted; ) {
         before = accepted;
         await nextTurn();
