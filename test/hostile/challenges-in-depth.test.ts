@@ -60,6 +60,21 @@ describe("a solved challenge", () => {
     expect(messagesTo(test)).toBe(1);
   });
 
+  it("never waives the rules for two: a start under a key that the slot no longer holds (docs/contract.md#challenge)", async () => {
+    const { challenge } = provider();
+    const test = await blocking({ challenge });
+    onTestFinished(() => test.close());
+    const { start, cancel } = test.verifier.verifications;
+    const { phone_number } = solved;
+    expect((await start(solved, { idempotencyKey: "one click" })).status).toBe("pending");
+    await cancel({ phone_number });
+    test.clock.advance(60_000);
+    expect((await start({ phone_number }, { idempotencyKey: "another" })).status).toBe("pending");
+    await cancel({ phone_number });
+    test.clock.advance(60_000);
+    expect((await start(solved, { idempotencyKey: "one click" })).status).toBe("spam_detected");
+  });
+
   it("waives the rules for one of two simultaneous creates without a key (docs/contract.md#challenge)", async () => {
     const { challenge } = provider();
     const test = await blocking({ challenge });
