@@ -40,10 +40,10 @@ export function meetsChallengeOnce(
   ip: string | undefined,
 ): Promise<boolean> {
   const { proofs } = access;
-  const known = name === undefined ? undefined : proofs.get(name);
+  if (name === undefined) return meetsChallenge(access, proof, ip);
+  const known = proofs.get(name);
   if (known !== undefined) return known;
   const check = meetsChallenge(access, proof, ip);
-  if (name === undefined) return check;
   proofs.set(name, check);
   void check.then((holds) => {
     if (!holds) proofs.delete(name);
