@@ -48,7 +48,7 @@ it("close waits for a message that is being handed to the carrier, but not longe
     let respond: ((result: { outcome: "accepted" }) => void) | undefined;
     const send = () => new Promise<{ outcome: "accepted" }>((resolve) => (respond = resolve));
     const { verifier, create, clock } = setUp({ sender: { send }, sendTimeout: 5 });
-    const answer = create();
+    const created = create();
     await vi.waitFor(() => expect(respond).toBeDefined());
     let isClosed = false;
     const closing = verifier.close().then(() => (isClosed = true));
@@ -57,6 +57,6 @@ it("close waits for a message that is being handed to the carrier, but not longe
     if (responds) respond?.({ outcome: "accepted" });
     else clock.advance(5_000);
     await closing;
-    await answer;
+    await created;
   }
 });
