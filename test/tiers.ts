@@ -8,7 +8,7 @@ const root = import.meta.dirname;
 
 /** Errors, crashes, thousands of concurrent calls and entries, days of simulated traffic. */
 const hostile =
-  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|testing\/simulate-channels|privacy\/hostile|customers\/hostile|domain\/lists-large)/;
+  /^(hostile\/|callbacks\/crash-|store\/(faults-|processes-|crash-|wrong-stores)|engine\/(races|spend-model|remembered)|routing\/(simulation|exchange)|testing\/simulate|privacy\/hostile|customers\/hostile|domain\/lists-large)/;
 
 /** Stores that write to a disk. */
 const onDisk = /^store\/sqlite/;
@@ -16,9 +16,9 @@ const onDisk = /^store\/sqlite/;
 /** The build and everything based on it, the command, the pages. */
 const packaged = /^(package|docs|examples|cli|otp-input|client)\//;
 
-/** Modules that unit tests and their helpers do not use: processes, sockets, servers and their clients, the build. */
+/** Modules that unit tests and their helpers do not use: processes, sockets, servers and their clients, the build, compilers. */
 const outside =
-  /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|@upstash|@valkey|express|better-auth|fastify|ioredis|libsql|mongodb|next|pg$|phoneproof|playwright|postgres$|redis)/;
+  /^(node:(child_process|cluster|dgram|http|http2|https|net|tls|worker_threads)|@upstash|@valkey|express|better-auth|fastify|google-libphonenumber|ioredis|libsql|mongodb|next|pg$|phoneproof|playwright|postgres$|redis|typescript)/;
 
 const imported = /(?:\bfrom\s+|\bimport\s+|\bimport\()\s*"([^"]+)"/g;
 

@@ -132,10 +132,10 @@ describe("handlers that throw, reject or hang do not affect requests", () => {
     ],
   ] as const)("one that %s is logged once, however many events follow", async (_what, onEvent) => {
     const set = setUp({ onEvent: onEvent as never, policy: { limits: { perCustomer: [] } } });
-    for (let index = 0; index < 500; index++) expect((await set.create({ phone_number: numberOf(index) })).status).toBe("pending");
+    for (let index = 0; index < 100; index++) expect((await set.create({ phone_number: numberOf(index) })).status).toBe("pending");
     await turn();
     expect(set.log.lines.filter(({ message }) => message.includes("onEvent"))).toHaveLength(1);
-    expect(set.verifier.metrics()).toContain('phoneproof_faults_total{part="events"} 1000');
+    expect(set.verifier.metrics()).toContain('phoneproof_faults_total{part="events"} 200');
   });
 
   it("one that hangs", async () => {
