@@ -52,7 +52,7 @@ export function devListener(parts: {
         () => response.destroy(),
       );
     }
-    if (request.method !== "GET" && request.method !== "HEAD") return answer(response, 405, plain, "GET only\n", { allow: "GET, HEAD" });
+    if (request.method !== "GET" && request.method !== "HEAD") return answer(response, 405, plain, "GET and HEAD only\n", { allow: "GET, HEAD" });
     if (asset !== undefined) return answer(response, 200, asset.type, asset.text);
     if (path === "/dev/session") return answer(response, 200, "application/json", JSON.stringify(parts.session));
     if (path !== "/dev/events") return answer(response, 404, plain, "no such page\n");

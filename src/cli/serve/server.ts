@@ -43,7 +43,7 @@ export function serviceListener(verifier: Verifier, wires: readonly HttpHandler[
     followRequest(request, response, path, wires, line, tell);
     if (!isHealth(path)) return lines.run(line, () => api(request, response));
     request.resume();
-    if (request.method !== "GET" && request.method !== "HEAD") return plain(response.setHeader("allow", "GET, HEAD"), 405, "GET only\n");
+    if (request.method !== "GET" && request.method !== "HEAD") return plain(response.setHeader("allow", "GET, HEAD"), 405, "GET and HEAD only\n");
     void health.answer().then(([status, text]) => plain(response, status, text));
   };
 }
