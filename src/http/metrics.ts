@@ -11,7 +11,8 @@ export function createMetricsHandler(metrics: Metrics, docUrl: string): (request
   const refused = (error: VerifierError, headers?: Record<string, string>) => answer(error.status, errorBody(error, docUrl), headers);
   return async ({ method, path }) => {
     if (path !== "/metrics" && path !== "/metrics/") return refused(new VerifierError("not_found", "There is no such route; the metrics are at /metrics."));
-    if (method !== "GET" && method !== "HEAD") return refused(new VerifierError("method_not_allowed", "This route accepts GET and HEAD only."), { allow: "GET, HEAD" });
+    if (method !== "GET" && method !== "HEAD")
+      return refused(new VerifierError("method_not_allowed", "This route accepts GET and HEAD only."), { allow: "GET, HEAD" });
     return { status: 200, headers: { "content-type": textFormat, "cache-control": "no-store" }, body: metrics.text() };
   };
 }
