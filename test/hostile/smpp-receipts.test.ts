@@ -1,0 +1,151 @@
+import { randomUUID } from "node:crypto";
+import { createVerifier, type Receipt, type VerifierEvent, type VerifierOptions } from "phoneproof";
+import { memoryStore } from "phoneproof/memory";
+import { router } from "phoneproof/router";
+import { type SmppOptions, smppSender } from "phoneproof/senders/smpp";
+import { fixedClock } from "phoneproof/testing";
+import { describe, expect, onTestFinished, test } from "vitest";
+import { account, commands, cString, delivery, listLogger, receiptText, startCentre, switchedStore, tlv } from "./smpp-receipts-kit.js";
+
+const secret = "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6";
+
+async function centreOfTest() {
+  const centre = await startCentre();
+  onTestFinished(() => centre.stop());
+  return centre;
+}
+
+/** A verifier whose sender is bound to a message centre. */
+async function bound(options: Partial<SmppOptions> = {}, more: Partial<VerifierOptions> = {}) {
+  const centre = await centreOfTest();
+  const log = listLogger();
+  const { store, control } = switchedStore(memoryStore({ name: randomUUID() }));
+  const sender = smppSender({
+    ...account(centre),
+    logger: log,
+    onReceipt: (receipt) => verifier.settleReceipts([receipt]),
+    ...options,
+  });
+  const verifier = createVerifier({ store, sender, secret, countries: ["FR"], logger: log, callbacks: { worker: false }, statistics: false, ...more });
+  onTestFinished(() => {
+    control.down = false;
+    return verifier.close();
+  });
+  await sender.connect();
+  const link = centre.links[0];
+  if (!link) throw new Error("there is no connection");
+  return { centre, link, log, control, sender, verifier };
+}
+
+describe("what the log holds", () => {
+  test("an outage of the store does not log a stack for each receipt", async () => {
+    const { link, log, control } = await bound();
+    control.down = true;
+    const answers = await Promise.all(
+      Array.from({ length: 60 }, (_, index) => link.answer(link.send(commands.deliver_sm, delivery(receiptText(`m${index}`))))),
+    );
+    // None is acknowledged, so none is lost.
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([0x64]));
+    const stacks = log.lines.filter((line) => /\n\s+at /.test(String(line.fields["err"])));
+    expect(stacks.length, [...new Set(stacks.map((line) => line.message))].join("; ")).toBeLessThan(10);
+  });
+
+  test("receipts in a form that the sender cannot read do not flood the log", async () => {
+    const { link, log } = await bound();
+    await Promise.all(Array.from({ length: 60 }, () => link.answer(link.send(commands.deliver_sm, delivery("msgid=1 state=ok")))));
+    expect(log.lines.filter((line) => line.level === "warn").length).toBeLessThan(10);
+  });
+});
+
+describe("fallbacks", () => {
+  test("a router whose receipts all come over SMPP may have a fallback, or the error names what is missing", async () => {
+    const centre = await centreOfTest();
+    const store = memoryStore({ name: randomUUID() });
+    const make = () => {
+      const onReceipt = (receipt: Receipt): Promise<void> => verifier.settleReceipts([receipt]);
+      const first = smppSender({ ...account(centre), onReceipt });
+      const second = smppSender({ ...account(centre), systemId: "other", onReceipt });
+      const sender = router({
+        routes: [
+          { name: "first", sender: first, priority: 0 },
+          { name: "second", sender: second, priority: 1 },
+        ],
+        fallback: { after: 20, on: ["undeliverable"] },
+      });
+      const verifier = createVerifier({ store, sender, secret, countries: ["FR"], statistics: false });
+      return verifier;
+    };
+    let reason = "";
+    try {
+      const verifier = make();
+      await verifier.close();
+    } catch (error) {
+      reason = (error as Error).message;
+    }
+    // No sender here has an option `receipts`, and both request receipts.
+    expect(reason).not.toMatch(/no sender requests them|leave receipts: false out/);
+  });
+});
+
+describe("receipts before the response", () => {
+  test("a final status that came before the response does not change either", async () => {
+    const events: VerifierEvent[] = [];
+    const { centre, verifier } = await bound({}, { onEvent: (event) => void events.push(event) });
+    centre.on(commands.submit_sm, async ({ sequence }, link) => {
+      for (const status of ["DELIVRD", "UNDELIV"]) await link.answer(link.send(commands.deliver_sm, delivery(receiptText("m1", status))));
+      link.send(commands.submit_sm_resp, cString("m1"), 0, sequence);
+    });
+    await verifier.createAuthentication({ phone_number: "+33612345678" });
+    const statuses = () => events.flatMap((event) => (event.type === "receipt" ? [event.status] : []));
+    await expect.poll(statuses).not.toEqual([]);
+    // After the response, the same two receipts in the same order leave `delivered`.
+    expect(statuses()).toEqual(["delivered"]);
+  });
+});
+
+describe("receipts that cannot be settled", () => {
+  test("calls of onReceipt that never end do not hold back all receipts after them", async () => {
+    const centre = await centreOfTest();
+    const clock = fixedClock();
+    let broker: "hangs" | "works" = "hangs";
+    let calls = 0;
+    const queued: string[] = [];
+    const sender = smppSender({
+      ...account(centre),
+      clock,
+      onReceipt: async ({ messageId }) => {
+        calls += 1;
+        if (broker === "hangs") await new Promise(() => {});
+        queued.push(String(messageId));
+      },
+    });
+    onTestFinished(async () => {
+      const closed = sender.close();
+      clock.advance(60_000);
+      await closed;
+    });
+    await sender.connect();
+    const link = centre.links[0];
+    if (!link) throw new Error("there is no connection");
+    const deliver = (id: string) => link.send(commands.deliver_sm, delivery(receiptText(id)));
+    const first = Array.from({ length: 16 }, (_, index) => deliver(`m${index}`));
+    await expect.poll(() => calls).toBe(16);
+    clock.advance(4_000);
+    const answers = await Promise.all(first.map((sequence) => link.answer(sequence)));
+    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([0x64]));
+    broker = "works";
+    // The centre delivers one of them again, as it was asked to. The second answer proves that the receipt was read.
+    const again = deliver("m0");
+    await link.answer(link.send(commands.enquire_link));
+    clock.advance(4_000);
+    expect((await link.answer(again)).status).toBe(0);
+    expect(queued).toEqual(["m0"]);
+  });
+
+  test("a receipt with an id that no message can have is not asked for again and again", async () => {
+    const { link } = await bound();
+    const id = "x".repeat(300);
+    const body = delivery("", { tlvs: [tlv(0x1e, `${id}\0`), tlv(0x427, Uint8Array.of(2))] });
+    expect((await link.answer(link.send(commands.deliver_sm, body))).status).toBe(0);
+  });
+});
