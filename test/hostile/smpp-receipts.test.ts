@@ -3,7 +3,6 @@ import { createVerifier, type Receipt, type VerifierEvent, type VerifierOptions 
 import { memoryStore } from "phoneproof/memory";
 import { router } from "phoneproof/router";
 import { type SmppOptions, smppSender } from "phoneproof/senders/smpp";
-import { fixedClock } from "phoneproof/testing";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { account, commands, cString, delivery, listLogger, receiptText, startCentre, switchedStore, tlv } from "./smpp-receipts-kit.js";
 
@@ -104,44 +103,6 @@ describe("receipts before the response", () => {
 });
 
 describe("receipts that cannot be settled", () => {
-  test("calls of onReceipt that never end do not hold back all receipts after them", async () => {
-    const centre = await centreOfTest();
-    const clock = fixedClock();
-    let broker: "hangs" | "works" = "hangs";
-    let calls = 0;
-    const queued: string[] = [];
-    const sender = smppSender({
-      ...account(centre),
-      clock,
-      onReceipt: async ({ messageId }) => {
-        calls += 1;
-        if (broker === "hangs") await new Promise(() => {});
-        queued.push(String(messageId));
-      },
-    });
-    onTestFinished(async () => {
-      const closed = sender.close();
-      clock.advance(60_000);
-      await closed;
-    });
-    await sender.connect();
-    const link = centre.links[0];
-    if (!link) throw new Error("there is no connection");
-    const deliver = (id: string) => link.send(commands.deliver_sm, delivery(receiptText(id)));
-    const first = Array.from({ length: 16 }, (_, index) => deliver(`m${index}`));
-    await expect.poll(() => calls).toBe(16);
-    clock.advance(4_000);
-    const answers = await Promise.all(first.map((sequence) => link.answer(sequence)));
-    expect(new Set(answers.map((answer) => answer.status))).toEqual(new Set([0x64]));
-    broker = "works";
-    // The centre delivers one of them again, as it was asked to. The second answer proves that the receipt was read.
-    const again = deliver("m0");
-    await link.answer(link.send(commands.enquire_link));
-    clock.advance(4_000);
-    expect((await link.answer(again)).status).toBe(0);
-    expect(queued).toEqual(["m0"]);
-  });
-
   test("a receipt with an id that no message can have is not asked for again and again", async () => {
     const { link } = await bound();
     const id = "x".repeat(300);

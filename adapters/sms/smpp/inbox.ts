@@ -9,16 +9,16 @@ const atOnce = 16;
 /** Maximum number of waiting receipts before reading pauses. Receipts beyond it from the same read wait too. */
 const roomFor = 1000;
 /**
- * Milliseconds after which an unfinished receipt is returned to the peer: longer than a verifier call may take, and
- * well below the response timeout of message centres.
+ * Milliseconds after which an unfinished receipt is returned to the peer, and an unfinished call no longer counts: longer
+ * than a verifier call may take, and well below the response timeout of message centres.
  */
 const patience = 3000;
 
 /**
  * Passes receipts to the option `onReceipt` in order of arrival, with a limit on concurrent calls and on waiting
  * receipts; messages from phones are acknowledged and dropped.
- * If no call ends for as long as a receipt waits, further receipts go back to the peer at once until one ends, so that
- * submit responses do not wait behind them.
+ * If no call ends for as long as a receipt waits, further receipts that get no call go back to the peer at once until
+ * one ends, so that submit responses do not wait behind them.
  *
  * @param changed Called after each receipt that leaves the queue and each call that ends.
  */
@@ -35,7 +35,7 @@ export function receiptInbox(settings: Settings, changed: () => void) {
    * again) if that failed or took too long.
    */
   function enter(receipt: Receipt, reply: (status: number) => void): void {
-    if (hangs) {
+    if (hangs && running >= atOnce) {
       reply(statuses.ESME_RX_T_APPN);
       return;
     }
@@ -58,8 +58,17 @@ export function receiptInbox(settings: Settings, changed: () => void) {
       "background",
     );
 
+    let holds = true;
+    /** Frees the call's place, which it loses after a while: it may never end. */
+    function release(): void {
+      if (holds) running -= 1;
+      holds = false;
+      start();
+      changed();
+    }
     async function call(): Promise<void> {
       running += 1;
+      const cancelRelease = clock.after(patience, release, "background");
       try {
         await onReceipt?.(receipt);
         answer(statuses.ESME_ROK);
@@ -70,12 +79,11 @@ export function receiptInbox(settings: Settings, changed: () => void) {
         );
         answer(statuses.ESME_RX_T_APPN);
       }
-      running -= 1;
       ended += 1;
       hangs = false;
       if (waiting.size === 0) late = false;
-      start();
-      changed();
+      cancelRelease();
+      release();
     }
     waiting.add(call);
     start();
@@ -104,7 +112,7 @@ export function receiptInbox(settings: Settings, changed: () => void) {
         reply(statuses.ESME_ROK);
       }
     },
-    /** Receipts that `onReceipt` has not finished: waiting ones and unfinished calls. */
+    /** Receipts that wait for a call, and calls that are neither finished nor given up. */
     get underWay() {
       return waiting.size + running;
     },

@@ -24,7 +24,7 @@ export interface SmppStatus {
   readonly outstanding: number;
   /** Current limit of unanswered messages: lower than the option after the peer throttled. */
   readonly window: number;
-  /** Receipts that `onReceipt` has not finished. */
+  /** Receipts that `onReceipt` has not finished. A call counts for up to 3 s. */
   readonly receipts: number;
   /** The second connection, for receipts, if `bindType` makes two; `state` and `error` above are of the first. */
   readonly receiver?: { readonly state: LinkState; readonly error?: string };

@@ -101,7 +101,8 @@ export interface SmppOptions {
   /**
    * Receives the receipts, up to 16 at a time; setting it requests them. With 1000 waiting, the connection is not read.
    * A receipt is acknowledged when the promise resolves. If it rejects, or takes more than 3 s, the peer is asked to
-   * deliver the receipt again (ESME_RX_T_APPN), so a receipt may arrive twice.
+   * deliver the receipt again (ESME_RX_T_APPN), so a receipt may arrive twice. A call that takes more than 3 s no longer
+   * counts as one of the 16.
    */
   readonly onReceipt?: (receipt: Receipt) => Promise<void> | void;
   /** Default: `"same"`. */
