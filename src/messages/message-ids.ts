@@ -27,7 +27,7 @@ export const listedId = ({ messageId, idSpace }: CarrierId) => `${idSpace.length
 
 const keyOf = (listed: string) => `receipt:${listed}`;
 
-/** Final receipts have their own key, so that an earlier one cannot displace them. */
+/** Final receipts have their own key, so that one of progress cannot displace them. */
 const earlyKeyOf = (listed: string, final: boolean) => `early:${final ? "final" : "progress"}:${keyOf(listed)}`;
 
 /** The store's keys for an id that a record lists. */
@@ -51,7 +51,11 @@ export async function findById(parts: Messages, deadline: StoreDeadline, id: Car
   const look = () => find<ReceiptTarget>(parts, deadline, keyOf(listedId(id)));
   const found = await look();
   if (found !== undefined) return found;
-  await keep(parts, deadline, earlyKeyOf(listedId(id), isFinal(receipt.status)), receipt, keptEarly);
+  const final = isFinal(receipt.status);
+  const key = earlyKeyOf(listedId(id), final);
+  // A final status never changes (docs/contract.md#receipt-order): the first one is settled once the id is stored.
+  if (final && (await find<Receipt>(parts, deadline, key)) !== undefined) return undefined;
+  await keep(parts, deadline, key, receipt, keptEarly);
   return look();
 }
 

@@ -1,10 +1,10 @@
 import { randomUUID } from "node:crypto";
-import { createVerifier, type Receipt, type VerifierEvent, type VerifierOptions } from "phoneproof";
+import { createVerifier, type Receipt, type VerifierOptions } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { router } from "phoneproof/router";
 import { type SmppOptions, smppSender } from "phoneproof/senders/smpp";
 import { describe, expect, onTestFinished, test } from "vitest";
-import { account, commands, cString, delivery, listLogger, receiptText, startCentre, switchedStore, tlv } from "./smpp-receipts-kit.js";
+import { account, commands, delivery, listLogger, receiptText, startCentre, switchedStore, tlv } from "./smpp-receipts-kit.js";
 
 const secret = "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6";
 
@@ -83,22 +83,6 @@ describe("fallbacks", () => {
     }
     // No sender here has an option `receipts`, and both request receipts.
     expect(reason).not.toMatch(/no sender requests them|leave receipts: false out/);
-  });
-});
-
-describe("receipts before the response", () => {
-  test("a final status that came before the response does not change either", async () => {
-    const events: VerifierEvent[] = [];
-    const { centre, verifier } = await bound({}, { onEvent: (event) => void events.push(event) });
-    centre.on(commands.submit_sm, async ({ sequence }, link) => {
-      for (const status of ["DELIVRD", "UNDELIV"]) await link.answer(link.send(commands.deliver_sm, delivery(receiptText("m1", status))));
-      link.send(commands.submit_sm_resp, cString("m1"), 0, sequence);
-    });
-    await verifier.createAuthentication({ phone_number: "+33612345678" });
-    const statuses = () => events.flatMap((event) => (event.type === "receipt" ? [event.status] : []));
-    await expect.poll(statuses).not.toEqual([]);
-    // After the response, the same two receipts in the same order leave `delivered`.
-    expect(statuses()).toEqual(["delivered"]);
   });
 });
 

@@ -80,6 +80,21 @@ describe("receipts of a real SMPP peer, up to the caller's callback", () => {
     expect(await told(authentication_uuid, "undeliverable")).toContain("undeliverable");
   });
 
+  it("the first of two final receipts that arrive before the response counts (docs/contract.md#receipt-order)", async () => {
+    const peer = await centre();
+    peer.on("submit_sm", (pdu, session) =>
+      session.deliver_sm(receipt("early-2", "DELIVRD"), () =>
+        session.deliver_sm(receipt("early-2", "UNDELIV"), () => session.send(pdu.response({ message_id: "early-2" }))),
+      ),
+    );
+    const { create, told } = withSender((verifier) =>
+      smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, onReceipt: (receipt) => verifier().settleReceipts([receipt]) }),
+    );
+    const { authentication_uuid } = await create(1);
+    const statuses = await told(authentication_uuid, "delivered");
+    expect(statuses).not.toContain("undeliverable");
+  });
+
   it("if two centres both use the id 1001, a receipt of one is not reported for the other's message", async () => {
     const [one, two] = [await centre(), await centre()];
     for (const peer of [one, two]) peer.on("submit_sm", (pdu, session) => session.send(pdu.response({ message_id: "1001" })));
