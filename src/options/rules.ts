@@ -72,10 +72,10 @@ function reachErrors(allowed: "all" | readonly string[], sender: SmsSender): str
 }
 
 /** Why no one could carry out the sender's fallback (docs/contract.md#fallback). */
-function fallbackErrors({ fallback }: SmsSender, hasReceipts: boolean, hasWorker: boolean): string[] {
+function fallbackErrors({ fallback, takesReceipts }: SmsSender, hasReceipts: boolean, hasWorker: boolean): string[] {
   if (fallback === undefined) return [];
   const problems: string[] = [];
-  if (!hasReceipts)
+  if (!hasReceipts && takesReceipts !== true)
     problems.push("sender has a fallback, which needs receipts: set receipts: { baseUrl, sources } and mount verifier.receipts, or leave fallback out");
   if (!hasWorker && !fallback.elsewhere)
     problems.push(

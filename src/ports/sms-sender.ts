@@ -256,6 +256,11 @@ export interface SmsSender {
   readonly receiptProviders?: readonly string[];
   /** The same for the messages of one route; for an unknown route, of all. Default: `receiptProviders`. */
   receiptProvidersOf?(route: string): readonly string[] | undefined;
+  /**
+   * Its receipts come over its own connection, and reach the verifier through `settleReceipts`: a `fallback` then does
+   * not need the verifier's option `receipts`. Default: `false`.
+   */
+  readonly takesReceipts?: boolean;
   /** For `diagnose`: what a sender for development does instead of sending. Default: it sends. */
   readonly sendsNothing?: readonly string[];
   /**

@@ -237,10 +237,12 @@ function fallbackErrors(routes: readonly z.output<typeof RouteSchema>[], { on }:
   const taking = routes.filter(mayTakeFallback);
   if (!routes.some((route) => route.sender.channel !== "voice" && taking.some((other) => other !== route)))
     problems.push([["fallback"], "needs a second route, which a message can move to: add one, or leave fallback out"]);
-  if (!routes.some(({ sender: { receiptProviders = [] } }) => receiptProviders.length > 0))
-    problems.push([["fallback"], "needs receipts, and no sender requests them: leave receipts: false out of the senders' options, or leave fallback out"]);
-  else if (on.includes("silent") && !routes.some(({ sender }) => sender.confirms === true))
+  if (!routes.some(({ sender: { receiptProviders = [], takesReceipts } }) => receiptProviders.length > 0 || takesReceipts === true)) {
+    const fix = "leave receipts: false out of the senders' options, set onReceipt of smppSender, or leave fallback out";
+    problems.push([["fallback"], `needs receipts, and no sender requests them: ${fix}`]);
+  } else if (on.includes("silent") && !routes.some(({ sender }) => sender.confirms === true)) {
     problems.push([["fallback", "on"], 'has "silent", but no route confirms deliveries (WhatsApp and Telegram do, SMS does not): leave it out']);
+  }
   return problems;
 }
 

@@ -134,6 +134,8 @@ export function router(options: RouterOptions): Router {
 
     ...(providers !== undefined && { receiptProviders: providers }),
 
+    takesReceipts: senders.some(({ takesReceipts }) => takesReceipts === true),
+
     sendsNothing: routes.flatMap(({ name, sender: { sendsNothing = [] } }) => sendsNothing.map((words) => `route "${name}": ${words}`)),
 
     unpriced: routes.filter(({ price, countries }) => !isPriced(price, countries)).map(({ name }) => name),

@@ -1,7 +1,6 @@
 import { randomUUID } from "node:crypto";
-import { createVerifier, type Receipt, type VerifierOptions } from "phoneproof";
+import { createVerifier, type VerifierOptions } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
-import { router } from "phoneproof/router";
 import { type SmppOptions, smppSender } from "phoneproof/senders/smpp";
 import { describe, expect, onTestFinished, test } from "vitest";
 import { account, commands, delivery, listLogger, receiptText, startCentre, switchedStore, tlv } from "./smpp-receipts-kit.js";
@@ -53,36 +52,6 @@ describe("what the log holds", () => {
     const { link, log } = await bound();
     await Promise.all(Array.from({ length: 60 }, () => link.answer(link.send(commands.deliver_sm, delivery("msgid=1 state=ok")))));
     expect(log.lines.filter((line) => line.level === "warn").length).toBeLessThan(10);
-  });
-});
-
-describe("fallbacks", () => {
-  test("a router whose receipts all come over SMPP may have a fallback, or the error names what is missing", async () => {
-    const centre = await centreOfTest();
-    const store = memoryStore({ name: randomUUID() });
-    const make = () => {
-      const onReceipt = (receipt: Receipt): Promise<void> => verifier.settleReceipts([receipt]);
-      const first = smppSender({ ...account(centre), onReceipt });
-      const second = smppSender({ ...account(centre), systemId: "other", onReceipt });
-      const sender = router({
-        routes: [
-          { name: "first", sender: first, priority: 0 },
-          { name: "second", sender: second, priority: 1 },
-        ],
-        fallback: { after: 20, on: ["undeliverable"] },
-      });
-      const verifier = createVerifier({ store, sender, secret, countries: ["FR"], statistics: false });
-      return verifier;
-    };
-    let reason = "";
-    try {
-      const verifier = make();
-      await verifier.close();
-    } catch (error) {
-      reason = (error as Error).message;
-    }
-    // No sender here has an option `receipts`, and both request receipts.
-    expect(reason).not.toMatch(/no sender requests them|leave receipts: false out/);
   });
 });
 

@@ -95,6 +95,28 @@ describe("receipts of a real SMPP peer, up to the caller's callback", () => {
     expect(statuses).not.toContain("undeliverable");
   });
 
+  it("UNDELIV causes the fallback of a router whose routes are all SMPP, without a receipts option", async () => {
+    const [one, two] = [await centre(), await centre()];
+    one.on("submit_sm", (pdu, session) => {
+      session.send(pdu.response({ message_id: "m1" }));
+      session.deliver_sm(receipt("m1", "UNDELIV"), () => {});
+    });
+    const { create, told, verifier } = withSender((verifier) =>
+      router({
+        routes: [one, two].map((peer, index) => ({
+          name: `centre-${index}`,
+          priority: index,
+          sender: smppSender({ host: "127.0.0.1", port: peer.port, systemId, password, onReceipt: (receipt) => verifier().settleReceipts([receipt]) }),
+        })),
+        fallback: { on: ["undeliverable"], worker: "elsewhere" },
+      }),
+    );
+    const { authentication_uuid } = await create(1);
+    await told(authentication_uuid, "undeliverable");
+    await verifier.flush();
+    expect(two.of("submit_sm")).toHaveLength(1);
+  });
+
   it("if two centres both use the id 1001, a receipt of one is not reported for the other's message", async () => {
     const [one, two] = [await centre(), await centre()];
     for (const peer of [one, two]) peer.on("submit_sm", (pdu, session) => session.send(pdu.response({ message_id: "1001" })));

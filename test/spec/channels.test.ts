@@ -734,6 +734,14 @@ describe("who sends a fallback (docs/contract.md#fallback-worker)", () => {
     expect(() => createVerifier({ ...options, receipts, callbacks: { worker: false } })).toThrow("callbacks.worker is false, and the sender has a fallback");
   });
 
+  it("a sender whose receipts reach settleReceipts needs no receipts option, also in a router", async () => {
+    const own = () => ({ ...carrier("sms", noReceipts).sender, takesReceipts: true });
+    const routes = ["a", "b"].map((name): RouteOptions => ({ name, sender: own() }));
+    const sender = router({ routes, fallback: { on: ["undeliverable"] } });
+    const verifier = createVerifier({ store: memoryStore(), sender, secret: "s".repeat(32), countries: ["FR"] });
+    await verifier.close();
+  });
+
   const routes: readonly RouteOptions[] = [
     { name: "wa", sender: carrier("whatsapp").sender },
     { name: "sms", sender: carrier().sender },

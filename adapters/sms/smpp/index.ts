@@ -92,6 +92,7 @@ export function smppSender(options: SmppOptions): SmppSender {
   }
 
   return {
+    takesReceipts: settings.onReceipt !== undefined,
     reaches: (country) => settings.sources.has(country),
     async send(message, context) {
       if (closing !== undefined) return notSent("the sender is closed");
