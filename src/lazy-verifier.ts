@@ -1,5 +1,6 @@
 import { systemClock } from "./core/clocks.js";
-import { consoleLogger, safeLogger, throttledLogger } from "./core/loggers.js";
+import { consoleLogger, safeLogger } from "./core/loggers.js";
+import { throttledLogger } from "./core/throttled-logger.js";
 import { createVerifier, type Verifier } from "./create-verifier.js";
 import { VerifierError } from "./errors.js";
 import { toErrorResponse } from "./http/answer.js";

@@ -1,6 +1,4 @@
 import { plainLine } from "../domain/message.js";
-import { minute } from "../domain/time.js";
-import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
 
 /** The default logger. */
@@ -52,25 +50,4 @@ export function safeLogger(host: Logger): Logger {
         .catch(() => undefined);
     };
   return { info: level("info"), warn: level("warn"), error: level("error") };
-}
-
-/** Messages remembered; beyond that, all are forgotten. */
-const mostRemembered = 1_000;
-
-/** Logs a message, of rules for each `rule`, once a minute at most, with how many were left out (`left_out`). */
-export function throttledLogger(clock: Clock, logger: Logger): Logger {
-  const known = new Map<string, { at: number; leftOut: number }>();
-  const at = (level: "info" | "warn" | "error") => (fields: Record<string, unknown>, message: string) => {
-    const now = clock.now();
-    const key = `${message} ${String(fields.rule)}`;
-    const last = known.get(key);
-    if (last !== undefined && Math.abs(now - last.at) < minute) {
-      last.leftOut++;
-      return;
-    }
-    if (known.size >= mostRemembered) known.clear();
-    known.set(key, { at: now, leftOut: 0 });
-    logger[level](last === undefined || last.leftOut === 0 ? fields : { ...fields, left_out: last.leftOut }, message);
-  };
-  return { info: at("info"), warn: at("warn"), error: at("error") };
 }

@@ -1,7 +1,7 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { Core } from "../core/core.js";
-import { throttledLogger } from "../core/loggers.js";
+import { throttledLogger } from "../core/throttled-logger.js";
 import { type Authentication, type OutboxEvent, type Send, sendOf } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { defined } from "../domain/defined.js";

@@ -80,9 +80,10 @@ const engine = /^src\/(core|observability|routing|callbacks|access|messages|oper
 /**
  * Pure data that adapters may also import at run time, so that senders and verifier agree: the table of GSM 03.38, by
  * which segments are counted, the countries, and the choice of a language; how results of the caller's functions are
- * taken, and how environment variables are read.
+ * taken, how environment variables are read, and how repeated lines of the log are limited.
  */
 const pureData: readonly string[] = [
+  "src/core/throttled-logger.ts",
   "src/domain/gsm.ts",
   "src/domain/countries.ts",
   "src/domain/environment.ts",

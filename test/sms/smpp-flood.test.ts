@@ -217,6 +217,28 @@ describe("many receipts at once", () => {
     await sender.close();
   });
 
+  it("that `onReceipt` rejects are logged once a minute, with the number of lines omitted", async () => {
+    const { clock, log, statuses, flood } = await setUp(() => Promise.reject(new Error("down")), { enquireLinkAfter: 3_600 });
+    flood(60);
+    await eventually(() => expect(statuses).toEqual(Array(60).fill(0x64)));
+    clock.advance(60_000);
+    flood(1);
+    await eventually(() => expect(statuses).toHaveLength(61));
+    const errors = log.filter(({ level }) => level === "error");
+    expect(errors).toMatchObject([{ fields: { err: expect.stringContaining("down") } }, { fields: { left_out: 59 } }]);
+  });
+
+  it("that name no message are logged once a minute, with what to do", async () => {
+    const { peer, log } = await setUp(async () => {});
+    const answers: number[] = [];
+    for (let receipt = 0; receipt < 60; receipt += 1)
+      peer.sessions[0]?.deliver_sm({ esm_class: 4, short_message: "msgid=1 state=ok" }, ({ command_status }) => void answers.push(command_status));
+    await eventually(() => expect(answers).toEqual(Array(60).fill(0)));
+    expect(log.filter(({ level }) => level === "warn").map(({ message }) => message)).toEqual([
+      expect.stringContaining("ask the carrier for the form of SMPP 3.4, Appendix B"),
+    ]);
+  });
+
   it("do not make a paused connection count as dead", async () => {
     const { clock, sender, peer, flood } = await setUp(() => new Promise(() => {}), { responseTimeout: 2 });
     flood(20_000);

@@ -22,7 +22,7 @@ export function handover(settings: Settings, link: Link, answered: () => void) {
   const submits = submitWindow(
     settings,
     () => link.bound() !== undefined,
-    (window) => settings.logger?.warn({ host: settings.host, port: settings.port, window }, "the SMPP peer throttles"),
+    (window) => settings.throttled?.warn({ host: settings.host, port: settings.port, window }, "the SMPP peer throttles"),
   );
 
   /** Whether a message with the deadline `dueAt` can no longer be written in time. */

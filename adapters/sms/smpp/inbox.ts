@@ -23,12 +23,11 @@ const patience = 3000;
  * @param changed Called after each receipt that leaves the queue and each call that ends.
  */
 export function receiptInbox(settings: Settings, changed: () => void) {
-  const { onReceipt, clock, logger } = settings;
+  const { onReceipt, clock, throttled } = settings;
   const waiting = new Set<() => Promise<void>>();
   let running = 0;
   let ended = 0;
   let hangs = false;
-  let late = false;
 
   /**
    * `reply` is called once with the command_status for the peer: ESME_ROK after `onReceipt`, ESME_RX_T_APPN (deliver it
@@ -50,8 +49,7 @@ export function receiptInbox(settings: Settings, changed: () => void) {
       patience,
       () => {
         if (waiting.delete(call)) hangs = ended === endedBefore;
-        if (!late) logger?.warn({ waiting: waiting.size, running }, "receipts wait too long for onReceipt; the SMPP peer is asked to deliver them again");
-        late = true;
+        throttled?.warn({ waiting: waiting.size, running }, "receipts wait too long for onReceipt; the SMPP peer is asked to deliver them again");
         answer(statuses.ESME_RX_T_APPN);
         changed();
       },
@@ -73,7 +71,7 @@ export function receiptInbox(settings: Settings, changed: () => void) {
         await onReceipt?.(receipt);
         answer(statuses.ESME_ROK);
       } catch (err) {
-        logger?.error(
+        throttled?.error(
           { err: String((err as Partial<Error> | null)?.stack ?? err), messageId: receipt.messageId },
           "onReceipt failed; the SMPP peer is asked to deliver the receipt again",
         );
@@ -81,7 +79,6 @@ export function receiptInbox(settings: Settings, changed: () => void) {
       }
       ended += 1;
       hangs = false;
-      if (waiting.size === 0) late = false;
       cancelRelease();
       release();
     }
@@ -101,14 +98,14 @@ export function receiptInbox(settings: Settings, changed: () => void) {
     /** Receives each deliver_sm and data_sm. `reply` takes the command_status for the peer. */
     deliver(delivered: Deliver | undefined, reply: (status: number) => void) {
       if (delivered === undefined) {
-        logger?.warn({}, "the SMPP peer sent a message that is cut short");
+        throttled?.warn({}, "the SMPP peer sent a message that is cut short");
         reply(statuses.ESME_RINVCMDLEN);
       } else if (onReceipt === undefined || !isReceipt(delivered)) {
         reply(statuses.ESME_ROK);
       } else {
         const receipt = readReceipt(delivered, settings);
         if (receipt !== undefined) return enter(receipt, reply);
-        logger?.warn({}, "a receipt of the SMPP peer names no message; it is dropped");
+        throttled?.warn({}, "a receipt of the SMPP peer names no message, and is dropped: ask the carrier for the form of SMPP 3.4, Appendix B (id:… stat:…)");
         reply(statuses.ESME_ROK);
       }
     },

@@ -119,7 +119,10 @@ export interface SmppOptions {
    * Default: none; receipts then have no time.
    */
   readonly receiptOffset?: string;
-  /** Logs binds, rejected binds, lost connections, throttling and unreadable receipts. Default: none. */
+  /**
+   * Logs binds, rejected binds, lost connections, throttling, unreadable receipts and failures of `onReceipt`. The last
+   * three are logged once a minute, with the number of lines omitted (`left_out`). Default: none.
+   */
   readonly logger?: Logger;
   /** For timeouts, pauses and message expiry. Default: the system's. */
   readonly clock?: Clock;

@@ -1,5 +1,6 @@
 import { isIP } from "node:net";
 import { type ConnectionOptions, createSecureContext } from "node:tls";
+import { throttledLogger } from "../../../src/core/throttled-logger.js";
 import type { Logger } from "../../../src/ports/logger.js";
 import { systemClock } from "../../kit/clock.js";
 import { onlyOptions } from "../../kit/option-error.js";
@@ -15,16 +16,16 @@ export type Settings = Readonly<ReturnType<typeof readOptions>>;
 export function readOptions(options: SmppOptions) {
   if (typeof options !== "object" || options === null) throw new Error("smppSender needs options: smppSender({ host, systemId, password })");
   onlyOptions("smppSender", options, smppOptions);
-  const { tls = false, rebind = {}, onReceipt, logger, clock } = options;
+  const { tls = false, rebind = {}, onReceipt, logger: given, clock = systemClock } = options;
 
   if (typeof tls !== "boolean" && (typeof tls !== "object" || tls === null)) throw invalid("tls", "true, or options for tls.connect such as { ca }");
   if (typeof tls === "object") readTls(tls);
   if (typeof rebind !== "object" || rebind === null) throw invalid("rebind", "{ min, max } in seconds");
   onlyOptions("smppSender", rebind, { min: true, max: true }, { path: "rebind" });
   if (onReceipt !== undefined && typeof onReceipt !== "function") throw invalid("onReceipt", "a function that takes a receipt");
-  if (logger !== undefined && typeof logger?.warn !== "function")
+  if (given !== undefined && typeof given?.warn !== "function")
     throw invalid("logger", "an object with info, warn and error, such as console or a pino logger");
-  if (clock !== undefined && typeof clock?.after !== "function") throw invalid("clock", "a Clock with now and after; leave it out for the system's");
+  if (typeof clock?.after !== "function") throw invalid("clock", "a Clock with now and after; leave it out for the system's");
 
   const min = seconds("rebind.min", rebind.min, 1);
   const max = seconds("rebind.max", rebind.max, Math.max(60, min / 1000));
@@ -35,6 +36,7 @@ export function readOptions(options: SmppOptions) {
     throw invalid("host", 'a host name or an IP address, without scheme, port and brackets, such as "smpp.example" or "2001:db8::1"');
   const port = integer("port", options.port, 1, 65_535) ?? (tls ? 3550 : 2775);
   const systemId = text(options, "systemId", 15);
+  const logger = given && harmless(given);
   return {
     host,
     port,
@@ -66,8 +68,10 @@ export function readOptions(options: SmppOptions) {
     /** Milliseconds by which the receipts' clock is ahead of UTC. */
     receiptOffset: offset(options.receiptOffset),
     idSpace: options.idSpace === undefined ? `smpp:${systemId}@${host}:${port}` : text(options, "idSpace", 300),
-    logger: logger && harmless(logger),
-    clock: clock ?? systemClock,
+    logger,
+    /** For what many receipts or messages may cause. */
+    throttled: logger && throttledLogger(clock, logger),
+    clock,
   };
 }
 
