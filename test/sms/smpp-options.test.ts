@@ -64,7 +64,7 @@ describe("invalid options throw at construction, with the fix", () => {
     ["rebind.max", { min: 5, max: 1 }, "at least rebind.min"],
     ["onReceipt", "log", "a function"],
     ["receiptIds", "hex", '"same"'],
-    ["idSpace", "", "1 to 300 ASCII"],
+    ["idSpace", "", "1 to 256 ASCII"],
     ["receiptOffset", 120, '"+05:30"'],
     ["receiptOffset", "CET", '"+05:30"'],
     ["logger", {}, "info, warn and error"],

@@ -47,6 +47,11 @@ describe("states", () => {
     expect(read({ short_message: text(stat.toLowerCase()) })?.status).toBe(status);
   });
 
+  it("an id that is too long for a verifier names no message", () => {
+    expect(read({ receipted_message_id: "x".repeat(257), message_state: 2 })).toBeUndefined();
+    expect(read({ receipted_message_id: "x".repeat(256), message_state: 2 })).toMatchObject({ status: "delivered" });
+  });
+
   it("the parameter takes precedence over the text", () => {
     expect(read({ short_message: text("UNDELIV"), message_state: 2 })).toMatchObject({ status: "delivered" });
   });

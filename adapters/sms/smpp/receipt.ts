@@ -31,9 +31,13 @@ export function isReceipt({ esmClass, parameters }: Deliver): boolean {
   return (esmClass & receiptBits) !== 0 || parameters.has(tags.receiptedMessageId);
 }
 
+/** The longest id that a verifier takes; SMPP has 64 octets. */
+const longestId = 256;
+
 /**
  * Reads a receipt from the parameters receipted_message_id and message_state, and, for what they lack, from the text
- * `id:… done date:… stat:… err:…`; for `err`, network_error_code is next. Returns `undefined` if neither names a message.
+ * `id:… done date:… stat:… err:…`; for `err`, network_error_code is next. Returns `undefined` if neither names a
+ * message, or if its id is too long for one.
  * An unknown status word becomes `unknown`, which is not final: a later receipt can still report the outcome.
  */
 export function readReceipt(
@@ -46,7 +50,7 @@ export function readReceipt(
 
   const named = deliver.parameters.get(tags.receiptedMessageId);
   const messageId = receiptedId(named && readString(named), field("id"), receiptIds);
-  if (messageId === undefined) return undefined;
+  if (messageId === undefined || messageId.length > longestId) return undefined;
 
   const state = deliver.parameters.get(tags.messageState)?.[0];
   const stat = states[state ?? -1] ?? field("stat")?.toUpperCase();

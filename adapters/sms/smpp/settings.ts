@@ -67,7 +67,7 @@ export function readOptions(options: SmppOptions) {
     receiptIds: oneOf("receiptIds", options.receiptIds, ["same", "hex-to-decimal", "decimal-to-hex"]),
     /** Milliseconds by which the receipts' clock is ahead of UTC. */
     receiptOffset: offset(options.receiptOffset),
-    idSpace: options.idSpace === undefined ? `smpp:${systemId}@${host}:${port}` : text(options, "idSpace", 300),
+    idSpace: options.idSpace === undefined ? `smpp:${systemId}@${host}:${port}` : text(options, "idSpace", 256),
     logger,
     /** For what many receipts or messages may cause. */
     throttled: logger && throttledLogger(clock, logger),
