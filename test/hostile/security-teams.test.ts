@@ -1,0 +1,134 @@
+import { readFile } from "node:fs/promises";
+import { createServer } from "node:http";
+import type { AddressInfo } from "node:net";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { nodeHandler } from "../../adapters/http/node.js";
+import { genericHook, hooks } from "../../src/hooks/index.js";
+import { dumpOfMemory } from "../support/dump.js";
+import { room, team, victim } from "./security-teams-kit.js";
+
+const digits = victim.slice(1);
+const only = { country: { mode: "off" }, newCountries: { mode: "off" }, address: { mode: "off" } } as const;
+
+describe("unlock", () => {
+  it("a delivery that is confirmed after an unlock earns as much as a code that is entered after one", async () => {
+    const left = async (unlocked: boolean): Promise<number> => {
+      const desk = team({ policy: { spam: only } });
+      await desk.verifier.deliver({ phone_number: victim, code: "482913" });
+      if (unlocked) await desk.verifier.unlock({ phone_number: victim });
+      expect(await desk.verifier.confirm({ phone_number: victim })).toMatchObject({ status: "confirmed" });
+      return room(desk);
+    };
+    // The seed, and two more for the verified user.
+    expect([await left(false), await left(true)]).toEqual([7, 7]);
+  });
+
+  it("a delivery that is confirmed after an unlock earns in the cell of its address", async () => {
+    const ip = "81.2.3.4";
+    const policy = { spam: { ...only, range: { mode: "off" }, address: { seed: 5 } } } as const;
+    const left = async (unlocked: boolean): Promise<number> => {
+      const desk = team({ policy });
+      await desk.verifier.deliver({ phone_number: victim, code: "482913", ip });
+      if (unlocked) await desk.verifier.unlock({ phone_number: victim });
+      await desk.verifier.confirm({ phone_number: victim });
+      return room(desk, { ip });
+    };
+    expect([await left(false), await left(true)]).toEqual([7, 7]);
+  });
+});
+
+describe("what a block list leaves behind", () => {
+  it("a device on the block list whose id is a phone number is in no event", async () => {
+    const { events, status } = team({ lists: { block: { devices: [victim] } } });
+    expect(await status(victim, { device_id: victim })).toBe("spam_detected");
+    await expect.poll(() => events.some(({ type }) => type === "refused")).toBe(true);
+    expect(JSON.stringify(events)).not.toContain(digits);
+  });
+
+  it("the address and the device that were blocked are not stored in clear text", async () => {
+    const { verifier, store, status } = team({ lists: { block: { cidrs: ["81.2.3.4"], devices: ["b7c8-the-device"] } } });
+    expect(await status(victim, { ip: "81.2.3.4" })).toBe("spam_detected");
+    expect(await status(victim, { device_id: "b7c8-the-device" })).toBe("spam_detected");
+    expect(await verifier.history({ phone_number: victim })).toHaveLength(2);
+    const stored = dumpOfMemory(store).join("\n");
+    expect([stored.includes("81.2.3.4"), stored.includes("b7c8-the-device")]).toEqual([false, false]);
+  });
+});
+
+describe("numbers in reasons and errors", () => {
+  it.each([
+    ["no-break spaces", "+33\u00a06\u00a012\u00a034\u00a056\u00a078"],
+    ["narrow no-break spaces", "06\u202f12\u202f34\u202f56\u202f78"],
+    ["slashes", "06/12/34/56/78"],
+  ])("a number with %s is removed from the reason of an own rule", async (_name, written) => {
+    const { events, status } = team({ spamRules: [{ name: "crm", judge: () => ({ reason: `${written} is a known fraud` }) }] });
+    expect(await status(victim)).toBe("spam_detected");
+    await expect.poll(() => events.some(({ type }) => type === "refused")).toBe(true);
+    expect(JSON.stringify(events)).not.toContain(written);
+  });
+
+  it("a number with no-break spaces in the error of an own rule is not logged", async () => {
+    const written = "+33\u00a06\u00a012\u00a034\u00a056\u00a078";
+    const judge = () => {
+      throw new Error(`the CRM has no entry for ${written}`);
+    };
+    const { log, status } = team({ spamRules: [{ name: "crm", judge }] });
+    expect(await status(victim)).toBe("pending");
+    expect(log.lines).not.toEqual([]);
+    expect(JSON.stringify(log.lines)).not.toContain(written);
+  });
+});
+
+describe("the user's address", () => {
+  it.each(["81.2.3.4:50812", "[2001:db8::7]:50812"])("a hook that trusts addresses blocks %j, whose address is on the block list", async (ip) => {
+    const { verifier } = team({ lists: { block: { cidrs: ["81.2.3.4", "2001:db8::/32"] } } });
+    const token = "a-token-that-no-one-guesses-0123456789";
+    const server = createServer(nodeHandler(hooks(verifier, [genericHook({ token, ip: "trust" })])));
+    onTestFinished(() => void server.close());
+    await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+    const response = await fetch(`http://127.0.0.1:${(server.address() as AddressInfo).port}/hooks/generic`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${token}`, "content-type": "application/json", connection: "close" },
+      body: JSON.stringify({ to: victim, code: "482913", ip }),
+    });
+    expect(await response.json()).toMatchObject({ status: "spam_detected" });
+  });
+
+  it("the page's form takes a visitor of the local network, whose address has a zone", async () => {
+    const page = await readFile(new URL("../../docs/front-end.md", import.meta.url), "utf8");
+    const [, pattern = "", replacement = ""] = /request\.ip\?\.replace\(\/(.+)\/, "(.+?)"\)/.exec(page) ?? [];
+    expect(pattern).not.toBe("");
+    // What Node and Express report of a phone that opened http://my-laptop.local:3000.
+    const ip = "fe80::fc:ff:fe00:1%eth0".replace(new RegExp(pattern), replacement);
+    expect(await team().status(victim, { ip })).toBe("pending");
+  });
+});
+
+describe("keys", () => {
+  it("a key that is revoked by its id in capitals is revoked, or the error says what is wrong", async () => {
+    const { customers } = team({ customers: "store" }).verifier;
+    const { customer_uuid } = await customers.create();
+    const { key_id } = await customers.keys.issue({ customer_uuid });
+    // As Get-FileHash of PowerShell prints it.
+    const said = await customers.keys.revoke({ customer_uuid, key_id: `${key_id.slice(0, -1).toUpperCase()}A` }).catch(({ message }: Error) => message);
+    expect(said).not.toBe("key_id must be 16 hexadecimal digits (see keys list)");
+  });
+});
+
+describe("a list that stays broken", () => {
+  it("a block list that has failed for ten minutes is logged more than once", async () => {
+    let asked = 0;
+    const block = () => {
+      asked++;
+      throw new Error("the file is gone");
+    };
+    const { clock, log, status } = team({ lists: { block } });
+    for (let minute = 0; minute < 10; minute++) {
+      const before = asked;
+      expect(await status(`+3361${minute % 8}${100_000 + minute * 9173}`)).toBe("pending");
+      await expect.poll(() => asked, { interval: 1 }).toBeGreaterThan(before);
+      clock.advance(61_000);
+    }
+    expect(log.lines.filter(({ level }) => level === "error").length).toBeGreaterThan(1);
+  });
+});
