@@ -155,8 +155,10 @@ export interface Authentication {
   readonly events: number;
   /** Where the create came from, as needed by the anti-spam cells. */
   readonly origin?: Origin | undefined;
-  /** How many of its messages its cells no longer hold, since its number was unlocked. */
+  /** How many of its messages its cells do not hold: their user was vouched for, or the number was unlocked since. */
   readonly uncounted: number;
+  /** An unlock removed messages from its cells: its user was not vouched for. */
+  readonly unlocked?: true | undefined;
   /** Digest of the create request, if it had an idempotency key. */
   readonly request?: string | undefined;
   readonly checks: readonly KeyedCheck[];

@@ -207,15 +207,16 @@ interface Confirmed extends Pick<Confirming, "status"> {
 }
 
 /**
- * What a confirmation gives back: as a right code does, for the messages sent by then. If its cells hold none, because
- * the user was vouched for, only trust is earned.
+ * What a confirmation gives back: as a right code does, for the messages sent by then. If the user was vouched for, only
+ * trust is earned.
  */
 function earned({ clock, keyring, settings }: Context, { customer, policy }: Account, auth: Authentication, at: number, earns: boolean): Claim[] {
   if (!hasNumber(auth) || isTestNumber(settings, auth.number)) return [];
   const moment: Moment = { now: clock.now(), skew: settings.clockSkew };
   const sentAt = countedAt(auth).filter((sent) => sent <= at + 2 * settings.clockSkew);
   const credits = creditClaims({ calls: callsAt(auth), ...auth }, policy, settings.ownCells, sentAt, earns, moment, keyring.pseudonym);
-  return [...credits.filter((claim) => sentAt.length > 0 || "member" in claim), ...(earns ? growthClaims(customer, policy, moment) : [])];
+  const isCounted = sentAt.length > 0 || auth.unlocked === true;
+  return [...credits.filter((claim) => isCounted || "member" in claim), ...(earns ? growthClaims(customer, policy, moment) : [])];
 }
 
 function report(context: Context, account: Account, auth: Authentication, { proved, earns = false }: Confirmed): void {

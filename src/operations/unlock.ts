@@ -91,6 +91,6 @@ async function uncount(parts: Context, { customer, policy }: Account, id: string
     if (auth.status !== "pending" || auth.validated || sentAt.length === 0) return { result: undefined };
     const moment = { now: clock.now(), skew: settings.clockSkew };
     const claims = uncountClaims({ ...auth, number, calls: callsAt(auth) }, policy.spam, settings.ownCells, sentAt, moment, pseudonym);
-    return { result: undefined, next: { ...auth, uncounted: auth.sent }, claims, token };
+    return { result: undefined, next: { ...auth, uncounted: auth.sent, unlocked: true }, claims, token };
   });
 }

@@ -4,8 +4,6 @@ import { fixedClock } from "../../src/testing/index.js";
 import { inbox, logger, secret, start } from "../support/verifier.js";
 
 export const victim = "+33612345678";
-/** Numbers of the victim's range of 10,000. */
-export const neighbor = (index: number): string => `+336123${45_000 + index}`;
 
 /** A service of a security team, whose time moves only when set. */
 export function team(options: Partial<VerifierOptions> = {}) {
@@ -29,11 +27,4 @@ export function team(options: Partial<VerifierOptions> = {}) {
   const status = async (phone_number: string, fields: { ip?: string; device_id?: string } = {}) =>
     (await verifier.createAuthentication({ phone_number, ...fields })).status;
   return { verifier, clock, store, box, log, events, status };
-}
-
-/** How many of the victim's neighbors get a message before the rules say no. */
-export async function room({ status }: Pick<ReturnType<typeof team>, "status">, fields: { ip?: string } = {}): Promise<number> {
-  let sent = 0;
-  while (sent < 40 && (await status(neighbor(sent + 1), fields)) === "pending") sent++;
-  return sent;
 }

@@ -5,37 +5,9 @@ import { describe, expect, it, onTestFinished } from "vitest";
 import { nodeHandler } from "../../adapters/http/node.js";
 import { genericHook, hooks } from "../../src/hooks/index.js";
 import { dumpOfMemory } from "../support/dump.js";
-import { room, team, victim } from "./security-teams-kit.js";
+import { team, victim } from "./security-teams-kit.js";
 
 const digits = victim.slice(1);
-const only = { country: { mode: "off" }, newCountries: { mode: "off" }, address: { mode: "off" } } as const;
-
-describe("unlock", () => {
-  it("a delivery that is confirmed after an unlock earns as much as a code that is entered after one", async () => {
-    const left = async (unlocked: boolean): Promise<number> => {
-      const desk = team({ policy: { spam: only } });
-      await desk.verifier.deliver({ phone_number: victim, code: "482913" });
-      if (unlocked) await desk.verifier.unlock({ phone_number: victim });
-      expect(await desk.verifier.confirm({ phone_number: victim })).toMatchObject({ status: "confirmed" });
-      return room(desk);
-    };
-    // The seed, and two more for the verified user.
-    expect([await left(false), await left(true)]).toEqual([7, 7]);
-  });
-
-  it("a delivery that is confirmed after an unlock earns in the cell of its address", async () => {
-    const ip = "81.2.3.4";
-    const policy = { spam: { ...only, range: { mode: "off" }, address: { seed: 5 } } } as const;
-    const left = async (unlocked: boolean): Promise<number> => {
-      const desk = team({ policy });
-      await desk.verifier.deliver({ phone_number: victim, code: "482913", ip });
-      if (unlocked) await desk.verifier.unlock({ phone_number: victim });
-      await desk.verifier.confirm({ phone_number: victim });
-      return room(desk, { ip });
-    };
-    expect([await left(false), await left(true)]).toEqual([7, 7]);
-  });
-});
 
 describe("what a block list leaves behind", () => {
   it("a device on the block list whose id is a phone number is in no event", async () => {

@@ -365,6 +365,28 @@ describe("known and conversion", () => {
     expect(same).toEqual(["sent", "sent", "sent", "spam_detected"]);
   });
 
+  it.each<[string, object, object]>([
+    ["range", {}, { range: defaultSpamPolicy.range }],
+    ["address", { ip: "81.2.3.4" }, { address: { ...defaultSpamPolicy.address, seed: 5 } }],
+  ])(
+    "confirm: earns as much in the cell of its %s after an unlock, but nothing for a user who was vouched for (docs/contract.md#confirm)",
+    async (_, from, rule) => {
+      const off = { mode: "off" } as const;
+      const spam = { country: off, newCountries: off, range: off, address: off, ...rule };
+      const left = async (known: boolean, unlocked: boolean) => {
+        const set = deliveries({ policy: { spam } });
+        await set.deliver({ ...from, known });
+        if (unlocked) await set.verifier.unlock({ phone_number: number });
+        expect(await set.confirm()).toMatchObject({ status: "confirmed" });
+        let sent = 0;
+        while (sent < 20 && (await set.deliver({ ...from, phone_number: numberOf(100 + sent) })).status === "sent") sent++;
+        return sent;
+      };
+      expect([await left(false, false), await left(false, true)], "the seed, and two more for the user").toEqual([7, 7]);
+      expect([await left(true, false), await left(true, true)]).toEqual([5, 5]);
+    },
+  );
+
   const smallCrowd = { spam: { ...defaultSpamPolicy, crowd: { ...defaultSpamPolicy.crowd, messages: 2 } } };
 
   it("known: a message that the carrier rejected leaves the crowd's cell too (docs/contract.md#send-outcome)", async () => {

@@ -127,6 +127,7 @@ const fields: Table<Kept> = {
   events: count("m"),
   origin: maybe(object<Origin>("g")),
   uncounted: count("j"),
+  unlocked: mark("J"),
   request: maybe(text("f")),
   checks: array<KeyedCheck>("k", isObject),
   keptIds: array<string>("z", isText),
