@@ -53,7 +53,7 @@ export interface ListError {
 }
 
 export interface ReadList {
-  /** Index of all valid entries; absent if the value is not a list. */
+  /** Index of all valid entries; absent if the value is not a list, or has unknown keys. */
   readonly index?: ListIndex;
   /** The first ten errors. */
   readonly problems: readonly ListError[];
@@ -98,8 +98,10 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
   let sound = true;
   for (const [key, entries] of Object.entries(list) as [string, unknown][]) {
     const part = Object.hasOwn(parts, key) ? parts[key] : undefined;
-    if (part === undefined) problem([key], "is an unknown list key; allowed: numbers, cidrs, devices");
-    else if (Array.isArray(entries)) {
+    if (part === undefined) {
+      problem([key], "is an unknown list key; allowed: numbers, cidrs, devices");
+      sound = false;
+    } else if (Array.isArray(entries)) {
       for (const [at, entry] of entries.entries()) {
         if (at % 1000 === 999) yield;
         const added = typeof entry === "string" && part.add(entry);

@@ -154,6 +154,7 @@ describe("lists that cannot be loaded", () => {
     ],
     ["rejects", () => Promise.reject(new Error("no list"))],
     ["answers nonsense", () => "no list" as never],
+    ["answers an unknown key", () => ({ Numbers: [number] }) as never],
     ["answers a part that is none", () => ({ numbers: "no list" }) as never],
   ])("a safe list whose source %s counts as empty: it is logged once, and loaded again", async (_, source) => {
     let asked = 0;
@@ -185,7 +186,7 @@ describe("lists that cannot be loaded", () => {
     };
     await Promise.all([judge(), waiting[0]?.answer(on)]);
     expect(await refresh(({ fail }) => fail(new Error("down")))).toEqual(blocked);
-    expect(await refresh(({ answer }) => answer([]))).toEqual(blocked);
+    expect(await refresh(({ answer }) => answer({ Numbers: [number] }))).toEqual(blocked);
     expect(await refresh(({ answer }) => answer(on))).toEqual(blocked);
     expect(await refresh(({ fail }) => fail(new Error("down again")))).toEqual(blocked);
     expect(await judge()).toEqual(blocked);

@@ -94,18 +94,6 @@ describe("keys", () => {
 });
 
 describe("a list that stays broken", () => {
-  it("a loaded block list stays in use when its next version has no key that is known", async () => {
-    let list = { numbers: [victim] };
-    const { clock, log, verifier, status } = team({ lists: { block: () => list } });
-    const code = () => verifier.createAuthentication({ phone_number: victim }).catch(({ code }: { code: string }) => code);
-    expect(await code()).toBe("blocked_number");
-    list = { Numbers: [victim] } as never; // a column that was renamed
-    clock.advance(31_000);
-    expect(await status("+33698765432")).toBe("pending"); // asks for the list in the background
-    await expect.poll(() => log.lines.length, { interval: 1 }).toBeGreaterThan(0);
-    expect(await code()).toBe("blocked_number");
-  });
-
   it("a block list that has failed for ten minutes is logged more than once", async () => {
     let asked = 0;
     const block = () => {
