@@ -1,8 +1,8 @@
-import type { Core } from "../core/core.js";
 import { nextTurn, TimedOut, withTimeout } from "../core/deadline.js";
 import { judgeLists, type ListIndex, type ListMatch, type ListQuestion, type ListSubject, readingList } from "../domain/lists.js";
+import type { Observed } from "../observability/observed.js";
 
-type Needed = Pick<Core, "settings" | "clock" | "logger" | "inBackground">;
+type Needed = Pick<Observed, "settings" | "clock" | "logger" | "inBackground"> & { readonly monitor: Pick<Observed["monitor"], "throttledLog"> };
 
 /** Returns the loaded list; `undefined` before the first load. */
 type Held = () => ListIndex | undefined | Promise<ListIndex | undefined>;
@@ -28,9 +28,9 @@ export function createLists(parts: Needed) {
 
 /**
  * Loads a list when first needed, and refreshes it in the background. If loading fails, the last list stays in use;
- * without one, the list counts as empty. Both are logged once per outage.
+ * without one, the list counts as empty. Both are logged once a minute.
  */
-function askedList({ settings, clock, logger, inBackground }: Needed, list: "block" | "safe", source: ListQuestion): Held {
+function askedList({ settings, clock, logger, inBackground, monitor }: Needed, list: "block" | "safe", source: ListQuestion): Held {
   const { refresh } = settings.lists;
   /** Milliseconds after which a request without a response is abandoned. */
   const patience = Math.max(refresh, settings.storeTimeout);
@@ -44,9 +44,8 @@ function askedList({ settings, clock, logger, inBackground }: Needed, list: "blo
   let first: Promise<ListIndex | undefined> | undefined;
 
   const fail = (err: unknown) => {
-    if (failing) return;
     failing = true;
-    logger.error(
+    monitor.throttledLog.error(
       { err, list },
       index === undefined ? "the list could not be loaded; it counts as empty until it can" : "a list could not be refreshed; the last one stays in use",
     );

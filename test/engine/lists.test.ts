@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createLists } from "../../src/access/lists.js";
+import { throttledLogger } from "../../src/core/loggers.js";
 import type { List, ListSource } from "../../src/domain/lists.js";
 import { readOptions } from "../../src/options/options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
@@ -23,7 +24,13 @@ function setUp(lists: { block?: ListSource; safe?: ListSource; refresh?: number 
   const log = logger();
   const background: Promise<unknown>[] = [];
   const settings = readOptions({ ...neededOptions, lists });
-  const { judge } = createLists({ settings, clock, logger: log, inBackground: (work) => void background.push(work) });
+  const { judge } = createLists({
+    settings,
+    clock,
+    logger: log,
+    monitor: { throttledLog: throttledLogger(clock, log) },
+    inBackground: (work) => void background.push(work),
+  });
   /** Waits until background work has ended, except for what the test holds back. */
   const settle = () => new Promise((resolve) => setTimeout(resolve));
   return { clock, log, background, settle, judge: (more: object = {}) => judge({ number, ...more }) };
@@ -174,7 +181,7 @@ describe("lists that cannot be loaded", () => {
     expect(log.lines[0]?.fields).toMatchObject({ list: "safe", err: { message: expect.stringContaining("list") } });
   });
 
-  it("the last good list stays in use if a refresh fails, which is logged once for each outage", async () => {
+  it("the last good list stays in use if a refresh fails, which is logged", async () => {
     const { source, waiting } = slowSource();
     const { judge, clock, log, settle } = setUp({ block: source });
     const refresh = async (end: (one: (typeof waiting)[number]) => void) => {
@@ -195,6 +202,23 @@ describe("lists that cannot be loaded", () => {
       "a list is available again",
       "a list could not be refreshed; the last one stays in use",
     ]);
+  });
+
+  it("a failure that lasts is logged once a minute for each list, with how many were left out", async () => {
+    const fails = () => Promise.reject(new Error("no list"));
+    const { judge, clock, log, settle } = setUp({ block: fails, safe: fails });
+    for (let turn = 0; turn < 5; turn++) {
+      await judge();
+      await settle();
+      clock.advance(30_000);
+    }
+    const lists = log.lines.map(({ fields }) => [fields.list, fields.left_out]);
+    expect(lists).toEqual(
+      [undefined, 1, 1].flatMap((leftOut) => [
+        ["block", leftOut],
+        ["safe", leftOut],
+      ]),
+    );
   });
 
   it("a load that hangs is given up when the next is due, and its late result is ignored", async () => {

@@ -92,21 +92,3 @@ describe("keys", () => {
     expect(said).not.toBe("key_id must be 16 hexadecimal digits (see keys list)");
   });
 });
-
-describe("a list that stays broken", () => {
-  it("a block list that has failed for ten minutes is logged more than once", async () => {
-    let asked = 0;
-    const block = () => {
-      asked++;
-      throw new Error("the file is gone");
-    };
-    const { clock, log, status } = team({ lists: { block } });
-    for (let minute = 0; minute < 10; minute++) {
-      const before = asked;
-      expect(await status(`+3361${minute % 8}${100_000 + minute * 9173}`)).toBe("pending");
-      await expect.poll(() => asked, { interval: 1 }).toBeGreaterThan(before);
-      clock.advance(61_000);
-    }
-    expect(log.lines.filter(({ level }) => level === "error").length).toBeGreaterThan(1);
-  });
-});
