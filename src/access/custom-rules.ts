@@ -71,8 +71,8 @@ function letThrough({ monitor }: Access, rule: string, err: unknown): void {
 /** Adds the block list's match: a listed number, address or device is blocked as by one of the caller's own rules. */
 export function withListed(own: readonly Decision[], { block }: ListMatch, now: number): readonly Decision[] {
   if (block === undefined) return own;
-  const entry = block.kind === "number" ? "" : ` ${block.entry}`;
-  return [...own, { at: now, rule: "blockList", mode: "enforce", reason: `the ${block.kind} is on the block list${entry && `:${entry}`}` }];
+  const { kind, range } = block;
+  return [...own, { at: now, rule: "blockList", mode: "enforce", reason: `the ${kind} is on the block list${range === undefined ? "" : `: ${range}`}` }];
 }
 
 /** The resolver's information about the address; `undefined` without a resolver, or if it fails, times out or names no country. */

@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { printableForm } from "../contract/authentication.js";
 import { addressKey } from "./ip.js";
-import { canonicalNumber, canonicalPrefix, maskNumber } from "./phone-number.js";
+import { canonicalNumber, canonicalPrefix } from "./phone-number.js";
 
 /** Numbers, addresses and devices for a block list or a safe list. */
 export interface List {
@@ -30,8 +30,8 @@ export interface ListSubject {
 /** The entry that matches a subject. */
 export interface Listed {
   readonly kind: "number" | "address" | "device";
-  /** The entry as listed, but never a full phone number. */
-  readonly entry: string;
+  /** The range of addresses as listed. Absent for a single address, a device or a number, which no decision shows. */
+  readonly range?: string;
 }
 
 /** The result of both lists for a subject. */
@@ -115,20 +115,20 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
   if (!sound) return { problems, faulty };
   const index: ListIndex = {
     find({ number, ip, deviceId }) {
-      const prefix = numbers.find(number);
-      if (prefix !== undefined) return { kind: "number", entry: prefix };
-      const address = ip === undefined ? undefined : addresses.find(ip);
-      if (address !== undefined) return { kind: "address", entry: address };
-      return deviceId !== undefined && devices.has(deviceId) ? { kind: "device", entry: deviceId } : undefined;
+      if (numbers.find(number) !== undefined) return { kind: "number" };
+      const range = ip === undefined ? undefined : addresses.find(ip);
+      if (range !== undefined) return { kind: "address", ...(range !== "" && { range }) };
+      return deviceId !== undefined && devices.has(deviceId) ? { kind: "device" } : undefined;
     },
   };
   return { index, problems, faulty };
 }
 
-/** Entries of one kind; `find` returns the matching entry, as it may be shown. */
+/** Entries of one kind. */
 interface Entries {
   /** Returns false if the entry is not of this kind, or the reason why it is invalid. */
   add(entry: string): boolean | string;
+  /** Returns the matching entry, but an empty text if it must not be shown. */
   find(text: string): string | undefined;
 }
 
@@ -150,15 +150,12 @@ function numberEntries(): Entries {
         if (canonical === undefined)
           return "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
         // Where numbers may also begin with zeros, the prefix as written counts too.
-        for (const one of new Set([prefix, canonical])) prefixes.add(one, `${one}*`);
+        for (const one of new Set([prefix, canonical])) prefixes.add(one, "");
       } else whole.add(mayHaveTrunk.test(entry) ? canonicalNumber(entry) : entry);
       return true;
     },
     find(number) {
-      if (whole.has(number)) return maskNumber(number);
-      const prefix = prefixes.find(number);
-      // A prefix that leaves fewer than four digits open is masked like a full number.
-      return prefix !== undefined && prefix.length > number.length - 3 ? `${maskNumber(prefix.slice(0, -1))}*` : prefix;
+      return whole.has(number) ? "" : prefixes.find(number);
     },
   };
 }
@@ -174,9 +171,10 @@ function addressEntries(): Entries {
       const length = digits === undefined ? bits?.length : Number(digits);
       if (bits === undefined || length === undefined || length > bits.length) return false;
       const prefix = bits.slice(0, length);
-      if (bits.length === 32) ipv4.add(prefix, entry);
-      else if (prefix.startsWith(mappedPrefix)) ipv4.add(prefix.slice(mappedPrefix.length), entry);
-      else ipv6.add(prefix, entry);
+      const shown = length < bits.length ? entry : "";
+      if (bits.length === 32) ipv4.add(prefix, shown);
+      else if (prefix.startsWith(mappedPrefix)) ipv4.add(prefix.slice(mappedPrefix.length), shown);
+      else ipv6.add(prefix, shown);
       return true;
     },
     find(ip) {

@@ -9,7 +9,7 @@ import { logger } from "../support/verifier.js";
 
 const number = "+33612345678";
 const on = { numbers: [number] };
-const blocked = { block: { kind: "number", entry: "+33612****78" }, safe: false };
+const blocked = { block: { kind: "number" }, safe: false };
 const free = { safe: false };
 
 /** A source that returns when the test decides. */

@@ -18,14 +18,18 @@ async function filled(options: Parameters<typeof setUp>[0] = {}) {
 }
 
 describe("lists: block and safe, which may change while the verifier runs", () => {
-  it("a blocked number is `blocked_number`, a blocked address or device `spam_detected`, and explain shows the entry", async () => {
-    const set = setUp({ lists: { block: { numbers: [numberOf(1), "+44*"], cidrs: ["203.0.113.0/24", "2001:db8::/32"], devices: ["bad"] } } });
+  it("a blocked number is `blocked_number`, a blocked address or device `spam_detected`, and explain shows no more than a range (docs/contract.md#lists)", async () => {
+    const set = setUp({
+      lists: { block: { numbers: [numberOf(1), "+44*"], cidrs: ["203.0.113.0/24", "192.0.2.7", "192.0.2.8/32", "2001:db8::/32"], devices: ["bad"] } },
+    });
     expect(await errorCode(set.create())).toBe("blocked_number");
     expect(await errorCode(set.create({ phone_number: "+447400123456" }))).toBe("blocked_number");
     for (const [fields, reason] of [
       [{ ip: "203.0.113.9" }, "the address is on the block list: 203.0.113.0/24"],
       [{ ip: "2001:db8:7::1" }, "the address is on the block list: 2001:db8::/32"],
-      [{ device_id: "bad" }, "the device is on the block list: bad"],
+      [{ ip: "192.0.2.7" }, "the address is on the block list"],
+      [{ ip: "192.0.2.8" }, "the address is on the block list"],
+      [{ device_id: "bad" }, "the device is on the block list"],
     ] as const) {
       const { authentication_uuid, status } = await set.create({ phone_number: numberOf(2), ...fields });
       expect(status).toBe("spam_detected");
