@@ -1,3 +1,4 @@
+import { gaps } from "../contract/digits.js";
 import { plainLine } from "../domain/message.js";
 import type { Logger } from "../ports/logger.js";
 
@@ -8,9 +9,17 @@ export const consoleLogger: Logger = {
   error: (fields, message) => console.error(`phoneproof: ${message}`, fields),
 };
 
+/** Between the digits of a number as people write it: a space or dash of any script, a dot; of a class. */
+const between = `${gaps}.`;
+
+/** A pattern of what may be a phone number: `least` digits or more, also with something between them. */
+export const runOfDigits = (least: number): string => String.raw`\d(?:[${between}/]?\d){${least - 1},}`;
+
 /** A UUID or what may be an IPv4 address, for example of the host's database, both kept; or else a phone number. */
-const keptOrNumber =
-  /((?<![\da-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\da-f]))|(?<!\d[ .-]?)(\d{1,3}(?:\.\d{1,3}){3})(?![ .-]?\d)|\d(?:[ .-]?\d){6,}/gi;
+const keptOrNumber = new RegExp(
+  String.raw`((?<![\da-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\da-f]))|(?<!\d[${between}]?)(\d{1,3}(?:\.\d{1,3}){3})(?![${between}]?\d)|${runOfDigits(7)}`,
+  "giu",
+);
 
 /** Someone else's text as one plain line, without what may be phone numbers: it often repeats the one it was given. */
 export function withoutNumbers(words: string, most = 500): string {

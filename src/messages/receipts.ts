@@ -1,6 +1,7 @@
 import { deliveryStatuses } from "../contract/callback.js";
 import { getOrPut } from "../core/collections.js";
 import type { StoreDeadline } from "../core/deadline.js";
+import { runOfDigits } from "../core/loggers.js";
 import { update } from "../core/records/transact.js";
 import { type Authentication, sendOf } from "../domain/authentication.js";
 import { plainLine } from "../domain/message.js";
@@ -97,7 +98,8 @@ export function parseReceipt(receipt: unknown): Receipt | string {
   };
 }
 
-const withoutDigits = (error: string) => plainLine(error).replace(/\d(?:[ .-]?\d){5,}/g, "…");
+const digits = new RegExp(runOfDigits(6), "gu");
+const withoutDigits = (error: string) => plainLine(error).replace(digits, "…");
 
 /**
  * Settles one receipt of a message. `unvouched`: the provider, if only our reference authenticates it. Rejects with
