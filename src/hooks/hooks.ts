@@ -8,6 +8,7 @@ import { notFound } from "../http/not-found.js";
 import { requireVerifier } from "../options/fields.js";
 import { isSent, json, type Outcome, outerStatusOf, plain } from "./kit/answer.js";
 import { type Confirmed, type Hook, type Message, toConfirm, toDeliver } from "./kit/hook.js";
+import { textOf } from "./kit/read.js";
 
 /** Bytes of a body: some servers send the whole user. */
 const bodyLimit = 64 * 1024;
@@ -78,16 +79,18 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
       const { status } = await attempt(template, async () => confirm(hook, found.confirmed, await body()));
       return json(outerStatusOf({ status }), { status });
     }
-    const read = await attempt(template, async () => readMessage(hook, await body()));
+    const read = await attempt(template, async () => readMessage(hook, template, await body()));
     const outcome: Outcome = "status" in read ? read : await attempt(template, () => deliver(hook, read), true);
     return hook.write(isSent(outcome) ? outcome : { ...outcome, message: outcome.message ?? fallback });
   };
 
-  const readMessage = (hook: Hook, body: unknown): Read | Outcome => {
+  const readMessage = (hook: Hook, template: string, body: unknown): Read | Outcome => {
     const message = hook.read(body, http.clock.now());
     if (message.channel === "voice") return { status: "unsupported", message: "Voice calls are not supported. Ask for a text message." };
     const request = toDeliver(message, hook.settings);
     if (request === undefined) throw new VerifierError("bad_request", "it has no phone number, or neither a code nor a text");
+    if (hook.settings.ip === "trust" && textOf(message.ip) !== undefined && request.ip === undefined)
+      warn(`a request to ${template} has an ip that is not an IPv4 or IPv6 address; it is ignored`);
     return { request, signedIn: message.signedIn };
   };
 

@@ -32,15 +32,27 @@ test.each([
   expect(delivered).toMatchObject([{ purpose }]);
 });
 
-test("uses the address if `ip` is `trust`, and only if it is valid", async () => {
-  for (const [ip, expected] of [
-    [body.ip, { ip: body.ip }],
-    ["unknown", {}],
-  ] as const) {
-    const { send, delivered } = served(logtoHook({ token: "of-the-connector", ip: "trust" }));
-    await send("logto", { ...body, ip }, { authorization });
-    expect("ip" in (delivered[0] ?? {}) ? { ip: delivered[0]?.ip } : {}).toEqual(expected);
-  }
+test.each([
+  [body.ip, body.ip],
+  ["81.2.3.4:50812", "81.2.3.4"],
+  [" 2001:db8::7 ", "2001:db8::7"],
+  ["[2001:db8::7]", "2001:db8::7"],
+  ["[2001:db8::7]:50812", "2001:db8::7"],
+  ["[fe80::1%eth0]:50812", "fe80::1"],
+  ["fe80::1%eth0", "fe80::1"],
+  ["", undefined],
+])("uses the address %j if `ip` is `trust`", async (ip, expected) => {
+  const { send, delivered, warned } = served(logtoHook({ token: "of-the-connector", ip: "trust" }));
+  await send("logto", { ...body, ip }, { authorization });
+  expect(delivered[0]?.ip).toBe(expected);
+  expect(warned).toEqual([]);
+});
+
+test("ignores an address that is none, with one warning a minute, which does not show it", async () => {
+  const { send, delivered, warned } = served(logtoHook({ token: "of-the-connector", ip: "trust" }));
+  for (const ip of ["unknown", "81.2.3.4, 10.0.0.1"]) await send("logto", { ...body, ip }, { authorization });
+  expect(delivered.map((request) => "ip" in request)).toEqual([false, false]);
+  expect(warned).toEqual(["a request to /hooks/logto has an ip that is not an IPv4 or IPv6 address; it is ignored"]);
 });
 
 test("sends the link of an invitation", async () => {

@@ -6,7 +6,7 @@ import type { HttpResponse } from "../../http/message.js";
 import type { Outcome } from "./answer.js";
 import { type Authenticate, byToken, type TokenOptions } from "./authentic.js";
 import { optionError } from "./option-error.js";
-import { textOf, toNumber } from "./read.js";
+import { textOf, toAddress, toNumber } from "./read.js";
 
 /** Options of every hook. */
 export interface HookOptions {
@@ -132,7 +132,7 @@ export function toDeliver(message: Message, { customer_uuid, conversion, ip, wit
     text: code === undefined ? text : text?.includes(code) ? validOr(Fields.shape.text, text) : undefined,
     purpose: textOf(purpose?.replace(/[^\w.:-]+/g, "-").slice(0, 64)),
     locale: validOr(Fields.shape.locale, message.locale),
-    ip: ip === "trust" ? validOr(Fields.shape.ip, message.ip) : undefined,
+    ip: ip === "trust" ? validOr(Fields.shape.ip, toAddress(message.ip)) : undefined,
     correlation_id: validOr(Fields.shape.correlation_id, message.user_id),
     known: message.known,
     expires_in: seconds > 0 ? Math.min(3600, Math.max(30, Math.round(seconds))) : expiresIn,

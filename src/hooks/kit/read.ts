@@ -27,6 +27,13 @@ export function toNumber(value: unknown): string | undefined {
   return digits === undefined || digits === "" ? undefined : digits.replace(/^\+?/, "+");
 }
 
+/** An IP address as servers pass it: spaces, brackets, a port and a zone are removed. */
+export function toAddress(value: unknown): string | undefined {
+  return textOf(value)
+    ?.trim()
+    .replace(/^\[([^\]%]+).*|^([\d.]+):\d+$|%.*/, "$1$2");
+}
+
 /**
  * For servers that pass a text only: its code is its one run of 4 to 10 digits. With two or none, there is only the
  * text. If there is nothing but the code, there is no text.
