@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { printableForm } from "../contract/authentication.js";
 import { addressKey } from "./ip.js";
-import { canonicalNumber, canonicalPrefix } from "./phone-number.js";
+import { canonicalNumber, canonicalPrefix, isTooShort } from "./phone-number.js";
 
 /** Numbers, addresses and devices for a block list or a safe list. */
 export interface List {
@@ -141,6 +141,14 @@ const mayBeginWithTrunk = /^\+\d{1,3}0/;
 function numberEntries(): Entries {
   const whole = new Set<string>();
   const prefixes = prefixEntries();
+  const short = new Map<string, boolean>();
+  /** Numbers of one country code, which has up to three digits, need one parse for each length. */
+  const isShort = (number: string): boolean => {
+    const key = `${number.slice(0, 4)} ${number.length}`;
+    const known = short.get(key) ?? isTooShort(number);
+    short.set(key, known);
+    return known;
+  };
   return {
     add(entry) {
       if (!/^\+[1-9](\d{1,14}|\d{0,14}\*)$/.test(entry)) return false;
@@ -151,7 +159,11 @@ function numberEntries(): Entries {
           return "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
         // Where numbers may also begin with zeros, the prefix as written counts too.
         for (const one of new Set([prefix, canonical])) prefixes.add(one, "");
-      } else whole.add(mayHaveTrunk.test(entry) ? canonicalNumber(entry) : entry);
+      } else {
+        const number = mayHaveTrunk.test(entry) ? canonicalNumber(entry) : entry;
+        if (isShort(number)) return "is too short for a number of its country: end it in * for a prefix";
+        whole.add(number);
+      }
       return true;
     },
     find(number) {

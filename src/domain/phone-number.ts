@@ -1,4 +1,4 @@
-import { AsYouType, type NumberType, type PhoneNumber as ParsedNumber, parsePhoneNumberFromString } from "libphonenumber-js/max";
+import { AsYouType, type NumberType, type PhoneNumber as ParsedNumber, parsePhoneNumberFromString, validatePhoneNumberLength } from "libphonenumber-js/max";
 import type { LineType } from "../contract/lookup.js";
 
 /** A number, parsed once per request. */
@@ -33,6 +33,11 @@ export const e164 = /^\+[1-9]\d{1,14}$/;
 export function canonicalNumber(number: string): string {
   const shorter = parsePhoneNumberFromString(number)?.number ?? number;
   return shorter.length < number.length ? canonicalNumber(shorter) : shorter;
+}
+
+/** Whether a number in E.164 form has fewer digits than any number of its country code. */
+export function isTooShort(number: string): boolean {
+  return validatePhoneNumberLength(number) === "TOO_SHORT";
 }
 
 /**

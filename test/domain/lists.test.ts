@@ -188,6 +188,14 @@ describe("an invalid entry is left out and reported with its place and the fix",
     }
   });
 
+  it("a number that is too short for its country needs a star, also with a trunk zero; a number of the shortest length does not", () => {
+    const message = "is too short for a number of its country: end it in * for a prefix";
+    const short = ["+1415", "+331", "+3306", "+141555512", "+99893123456"];
+    expect(readList({ numbers: short }).problems).toEqual(short.map((_, at) => ({ path: ["numbers", at], message })));
+    expect(() => readOptions({ ...neededOptions, blockedNumbers: ["+1415"] })).toThrow(`blockedNumbers.0 ${message}`);
+    expect(readList({ numbers: ["+29012345", "+4912345", "+14155551234", "+33612345678", "+999123"] }).problems).toEqual([]);
+  });
+
   it.each([
     [undefined],
     [null],
