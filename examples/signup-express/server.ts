@@ -42,8 +42,8 @@ function deviceOf(request: Request, response: Response): string {
   return device;
 }
 
-/** The user's address, without the port that some proxies add. */
-const addressOf = (request: Request) => request.ip?.replace(/^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/, "$1$2");
+/** The user's address, without a zone, and without the port that some proxies add. */
+const addressOf = (request: Request) => request.ip?.replace(/^\[([^\]%]+).*|^([\d.]+):\d+$|%.*/, "$1$2");
 
 const field = (request: Request, name: string) => String(request.body?.[name] ?? "");
 

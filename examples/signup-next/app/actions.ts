@@ -16,11 +16,11 @@ export interface NumberState {
 /**
  * The user's address. Trust only the header that your own proxy writes: anyone can send others.
  * A proxy appends the address that it sees to x-forwarded-for, so behind one proxy it is the last; `next start` alone sets a missing header.
- * Some proxies add a port, which is removed here.
+ * A zone, and the port that some proxies add, are removed here.
  */
 async function address(): Promise<string | undefined> {
   const last = (await headers()).get("x-forwarded-for")?.split(",").at(-1)?.trim();
-  return last?.replace(/^\[(.+)\](?::\d+)?$|^([\d.]+):\d+$/, "$1$2");
+  return last?.replace(/^\[([^\]%]+).*|^([\d.]+):\d+$|%.*/, "$1$2");
 }
 
 export async function sendCode(_before: NumberState, form: FormData): Promise<NumberState> {
