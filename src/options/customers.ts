@@ -30,7 +30,9 @@ export function customerSchemas(PolicyChange: ReturnType<typeof policySchema>) {
   const name = text()
     .regex(/^[^\p{C}]{1,128}$/u, "must be 1 to 128 printable characters")
     .nullish();
-  const key_id = text().regex(/^[0-9a-f]{16}$/, "must be 16 hexadecimal digits (see keys list)");
+  const key_id = text()
+    .toLowerCase()
+    .regex(/^[0-9a-f]{16}$/, "must be 16 hexadecimal digits (see keys list)");
   /** The rest of a record's 64 KiB is for the keys. */
   const policy = PolicyChange.refine((one) => JSON.stringify(one).length <= 16_384, "must be at most 16 KiB as JSON").nullish();
   const CustomerCalls = {

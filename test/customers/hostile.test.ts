@@ -248,6 +248,13 @@ describe("tenants", () => {
     expect(await call(key, customer_uuid)).toBe("200");
   });
 
+  it("a key_id in capitals, as PowerShell prints it, names the same key", async () => {
+    const { customers, customer_uuid, key_id } = await withCustomer();
+    const capitals = key_id.toUpperCase();
+    await customers.keys.rotate({ customer_uuid, key_id: capitals });
+    expect(await customers.keys.revoke({ customer_uuid, key_id: capitals })).toMatchObject({ key_id });
+  });
+
   it("a thousand customers with two thousand keys: each key works for its customer only, and list returns all in pages", async () => {
     const { customers, call, clock } = setting();
     const made: { customer_uuid: string; keys: string[] }[] = [];

@@ -57,14 +57,3 @@ describe("the user's address", () => {
     expect(await team().status(victim, { ip })).toBe("pending");
   });
 });
-
-describe("keys", () => {
-  it("a key that is revoked by its id in capitals is revoked, or the error says what is wrong", async () => {
-    const { customers } = team({ customers: "store" }).verifier;
-    const { customer_uuid } = await customers.create();
-    const { key_id } = await customers.keys.issue({ customer_uuid });
-    // As Get-FileHash of PowerShell prints it.
-    const said = await customers.keys.revoke({ customer_uuid, key_id: `${key_id.slice(0, -1).toUpperCase()}A` }).catch(({ message }: Error) => message);
-    expect(said).not.toBe("key_id must be 16 hexadecimal digits (see keys list)");
-  });
-});
