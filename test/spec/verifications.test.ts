@@ -1,5 +1,5 @@
 import { describe, expect, it } from "vitest";
-import type { Change, CommitResult, StartRequest, Store, VerificationOptions } from "../../src/index.js";
+import type { Change, CommitResult, List, StartRequest, Store, VerificationOptions } from "../../src/index.js";
 import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 const number = numberOf(1);
@@ -262,6 +262,20 @@ describe("start", () => {
     set.clock.advance(30_000);
     await set.another().start();
     expect(asked).toEqual([1, 2]);
+  });
+
+  it("a number that was blocked in the meantime is `blocked_number`, and its verification stays open (docs/contract.md#start)", async () => {
+    let block: List = {};
+    const set = byNumber({ lists: { block: () => block, refresh: 1 } });
+    await set.start();
+    block = { numbers: [number] };
+    set.clock.advance(30_000);
+    await set.start({ phone_number: numberOf(2) });
+    await new Promise(setImmediate);
+    expect(await errorCode(set.start())).toBe("blocked_number");
+    const elsewhere = set.another({ countries: ["US"] });
+    expect(await errorCode(elsewhere.start())).toBe("unsupported_region");
+    expect(await set.get()).toMatchObject({ status: "open" });
   });
 
   it("a blocked send whose verification is replaced at the same time does not delay later calls (docs/contract.md#start)", async () => {
