@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { createLists } from "../../src/access/lists.js";
-import { throttledLogger } from "../../src/core/loggers.js";
+import { throttledLogger } from "../../src/core/throttled-logger.js";
 import type { List, ListSource } from "../../src/domain/lists.js";
 import { readOptions } from "../../src/options/options.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
