@@ -7,10 +7,10 @@ import { fileURLToPath, pathToFileURL } from "node:url";
 const root = fileURLToPath(new URL("../..", import.meta.url));
 const command = join(root, "dist/dev.js");
 
-export const secret = "q7Xn2LrV0tZc9Hk4WbYs8MfGd3JpAe6U";
-export const customer = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
+const secret = "q7Xn2LrV0tZc9Hk4WbYs8MfGd3JpAe6U";
+const customer = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
 
-export interface Ended {
+interface Ended {
   readonly status: number | null;
   readonly stdout: string;
   readonly stderr: string;

@@ -2,7 +2,7 @@ import { readdir } from "node:fs/promises";
 import { expect, onTestFinished, test } from "vitest";
 import { freePort } from "../support/ports.js";
 import { redisIsInstalled, startRedis, until } from "../support/redis.js";
-import { customer, phoneproof, service } from "./operators-at-night-kit.js";
+import { phoneproof, service } from "./operators-at-night-kit.js";
 
 const withRedis = redisIsInstalled("operators at night");
 
@@ -48,14 +48,23 @@ test.runIf(withRedis)("doctor names the missing right of a Redis user, not a ser
   expect(stdout).not.toMatch(/Start it, or correct the URL/);
 });
 
-test.runIf(withRedis)("PHONEPROOF_STORE of a Redis Cluster is rejected with a fix that the command has", async () => {
+/** A cluster of one node, which holds all slots. */
+async function cluster(): Promise<string> {
   const server = await startRedis(["--cluster-enabled", "yes"]);
   onTestFinished(() => server.stop());
   await server.cli("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
   await until("the cluster", async () => (await server.cli("CLUSTER", "INFO")).includes("cluster_state:ok"));
-  const env = { PHONEPROOF_STORE: server.url };
-  const created = await phoneproof(["customers", "create"], env);
-  expect(created.status).toBe(1);
-  expect(created.stderr).toMatch(/module|calls in code|docs\/customers\.md/); // the command has no option cluster
-  expect((await phoneproof(["unlock", "+33612345678", "--customer", customer], env)).stderr).not.toMatch(/set option `cluster: true`/);
+  return server.url;
+}
+
+test.runIf(withRedis)("PHONEPROOF_STORE of a Redis Cluster is rejected with a fix that the command has", async () => {
+  const { status, stderr } = await phoneproof(["customers", "create"], { PHONEPROOF_STORE: await cluster() });
+  expect(status).toBe(1);
+  expect(stderr).toMatch(/module|calls in code|docs\/customers\.md/); // the command has no option cluster
+});
+
+test.runIf(withRedis)("doctor finds the fault in PHONEPROOF_STORE of a Redis Cluster, where every create gets 503", async () => {
+  const { folder, module } = await newService();
+  const { status, stdout } = await phoneproof(["doctor", module], { PHONEPROOF_STORE: await cluster() }, { cwd: folder });
+  expect({ status, stdout }).toEqual({ status: 1, stdout: expect.stringMatching(/cluster/i) });
 });
