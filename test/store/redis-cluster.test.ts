@@ -87,6 +87,8 @@ describe.runIf(installed)("on a cluster", () => {
       const change = { claims: [aMember(`${customer}:a`)], record: { customer, ...record } };
       await expect(redisStore({ client: run }).commit(change)).rejects.toThrow(/option `client` is a cluster .*set option `cluster: true`/);
       await expect(redisStore({ client, cluster: false }).commit(change)).rejects.toThrow(/set option `cluster: true`/);
+      // What `ping` reads, so that doctor and /healthz find it.
+      await expect(redisStore({ client: run }).get("ping")).rejects.toThrow(/set option `cluster: true`/);
       expect(await redisStore({ client: run, cluster: true }).commit(change)).toEqual(done([1]));
       await close();
     });

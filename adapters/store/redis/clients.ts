@@ -2,7 +2,7 @@ import { createHash } from "node:crypto";
 import { has } from "../../kit/store.js";
 
 /**
- * Runs a Lua script (EVAL) and returns Redis's reply, a string or its bytes. All keys of a call share a slot.
+ * Runs a Lua script (EVAL) and returns Redis's reply, a string or its bytes. On a cluster, all keys of a call share a slot.
  * A call may reach the server more than once; it rejects if it may not have reached it.
  */
 export type RunScript = (script: string, keys: string[], args: string[]) => Promise<unknown>;
@@ -88,7 +88,7 @@ function bySha(send: (command: "evalsha" | "eval", ...call: Parameters<RunScript
 
 /** Client errors: the pattern, what it means, and the fix. */
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
-  [/CROSSSLOT|same slot/i, "is a cluster", "set option `cluster: true`"],
+  [/CROSSSLOT|same slot/i, "is a cluster", "pass a client of the whole cluster, and set option `cluster: true` if it is not detected"],
   [/\bMOVED\W+\d+/i, "is one node of a cluster", "pass a client of the whole cluster"],
   [/unknown (redis )?command/i, "is too old or has commands disabled", "use Redis 6.2 or newer, Valkey, or Upstash"],
 ];

@@ -75,6 +75,8 @@ export function redisStore(options: RedisStoreOptions): Store {
     throw new TypeError("redisStore: option `shards` must be an integer from 1 to 256; leave it out for 1, or 16 on a cluster");
   }
   const keys = keysUnder(prefix, shards);
+  /** Two keys of different slots: a cluster rejects a script that names both, as it would a commit. */
+  const spread = cluster ? [] : [keys.counter(""), ...keys.wakes.slice(0, 1)];
 
   async function ask(script: string, scriptKeys: string[], args: string[]): Promise<string> {
     let reply: unknown;
@@ -118,7 +120,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     lease: leaseFrom(ask, keys),
 
     async get(key): Promise<string | undefined> {
-      const reply = await ask(readScript, [keys.value(key)], []);
+      const reply = await ask(readScript, [keys.value(key), ...spread], []);
       return reply === "-" ? undefined : reply.slice(1);
     },
 
