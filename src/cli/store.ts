@@ -6,6 +6,7 @@ import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { reconnectWhenSilent, redisStore } from "../../adapters/store/redis/index.js";
 import { isStoreFile } from "../../adapters/store/sqlite/file.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
+import { withFix } from "../operations/diagnose.js";
 import type { Store } from "../ports/store.js";
 import type { DataSettings, Place, StoreSettings } from "./settings.js";
 
@@ -30,6 +31,9 @@ interface Candidate extends OpenStore {
 
 /** Milliseconds to wait at the start for a server that does not respond. */
 const startTimeout = 3_000;
+
+/** The fix for a Redis Cluster: the clients made here are of one server. */
+const ofCluster = "a URL names one server: use a module whose store has a client of the cluster, or the calls in code (docs/customers.md)";
 
 export interface Opening {
   /** Fails where there is no file, or one without the store's tables: it is left as it is. Implies `readsOnly`. Default: false. */
@@ -103,7 +107,9 @@ async function openStore(
     const { message, code } = error as { message?: string; code?: string };
     const ofPrefix = /^\w+Store: option `\w+` (.+)/.exec(message ?? "")?.[1];
     if (opened === undefined && ofPrefix) throw new Error(`--prefix ${ofPrefix}`);
-    const problem = `${name}: the server cannot be used (${message || code || String(error)}). Start it, or correct the URL.`;
+    const { fault, fix = "start it, or correct the URL" } = withFix(message || code || String(error));
+    const advice = / cluster \(/.test(fault) ? ofCluster : fix;
+    const problem = `${name}: the server cannot be used (${fault}). ${advice.charAt(0).toUpperCase()}${advice.slice(1)}.`;
     if (opened === undefined || !waits) {
       await opened?.close();
       throw new Error(problem);

@@ -86,9 +86,7 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
   for (const missing of store.missing) yield fault("store", missing.split(": ")[0] as string, missing.split(": ")[1] ?? missing);
   if (!ok && store.missing.length > 0) return;
   if (!ok) {
-    // The errors of an SQLite file end with their fix: there is no server.
-    const [, problem = store.fault, fix = "start it, or correct the address and credentials of its client"] =
-      /^(sqliteStore: .+): (.+)$/.exec(store.fault ?? "") ?? [];
+    const { fault: problem, fix = "start it, or correct the address and credentials of its client" } = withFix(store.fault ?? "");
     yield fault("store", `the store does not respond: ${problem}`, fix);
     return;
   }
@@ -139,6 +137,13 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
   const { dead = 0 } = callbacks;
   const fix = "see verifier.deadLetters(), fix the receiver, then call verifier.redeliver(letter)";
   if (dead > 0) yield warning("callbacks", `${many(dead, "callback was", "callbacks were")} given up`, fix);
+}
+
+/** Takes the fix off a store's error that ends with one: all of a file, and those whose cause the store knows. */
+export function withFix(message: string): { readonly fault: string; readonly fix?: string | undefined } {
+  const [, fault = message, fix] =
+    /^(sqliteStore: .+|redisStore: the server behind option `client` .+\)|postgresStore: .+ \(\w{5}\)): (.+)$/.exec(message) ?? [];
+  return { fault, fix };
 }
 
 /** Set in the running server alone, it would be lost at a restart, and with `appendonly` all data too. */

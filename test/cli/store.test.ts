@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, test } from "vitest";
 import { dropDatabase, type MongoServer, mongoServer, newDatabase } from "../support/mongo.js";
 import { freePort } from "../support/ports.js";
 import { newDatabase as newPostgresDatabase, type PostgresServer, postgresServer, sql } from "../support/postgres.js";
-import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
+import { type RedisServer, redisIsInstalled, startRedis, until } from "../support/redis.js";
 import { startUpstash, type UpstashServer } from "../support/upstash.js";
 import { secret } from "../support/verifier.js";
 import { type BuiltCommand, buildCommand, type Demo, post, runInProcess, spawnDemo, spawnToEnd, startDemo } from "./demo.js";
@@ -142,6 +142,30 @@ describe.skipIf(!redisIsInstalled("dev --store on Redis"))("phoneproof dev --sto
       const stderr = await refused(`redis://:hunter2@127.0.0.1:${own.port}`);
       expect(stderr).toContain("WRONGPASS");
       expect(stderr).not.toContain("hunter2");
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test("a user without a right: the fix names the rights, not a server to start", async () => {
+    const own = await startRedis();
+    try {
+      await own.cli("ACL", "SETUSER", "app", "on", ">hunter2", "~phoneproof*", "+ping", "+@read", "+@write");
+      const stderr = await refused(`redis://app:hunter2@127.0.0.1:${own.port}`);
+      expect(stderr).toMatch(/\(redisStore: .+ \(NOPERM .+\)\)\. Grant .*docs\/stores\.md.* ACL SETUSER app [^\n]+\.\n$/);
+      expect(stderr).not.toContain("hunter2");
+    } finally {
+      await own.stop();
+    }
+  });
+
+  test("a cluster: the fix is one that the command has", async () => {
+    const own = await startRedis(["--cluster-enabled", "yes"]);
+    try {
+      await own.cli("CLUSTER", "ADDSLOTSRANGE", "0", "16383");
+      await until("the cluster", async () => (await own.cli("CLUSTER", "INFO")).includes("cluster_state:ok"));
+      const stderr = await refused(own.url);
+      expect(stderr).toMatch(/ is a cluster \(CROSSSLOT .+\)\)\. A URL names one server: use a module .+ \(docs\/customers\.md\)\.\n$/);
     } finally {
       await own.stop();
     }

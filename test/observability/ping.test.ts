@@ -59,6 +59,15 @@ describe("ping: round trip to the store, clock difference, persistence, backlog"
     });
   });
 
+  it.each([
+    ["redisStore: the server behind option `client` is a cluster (CROSSSLOT keys)", "set option `cluster: true`"],
+    ["postgresStore: cannot execute INSERT (25006)", "the server is read-only: connect to the primary"],
+  ])("diagnose takes the fix from an error that ends with it: %s", async (fault, fix) => {
+    const set = setUp();
+    (set.store as { get: unknown }).get = async () => Promise.reject(new Error(`${fault}: ${fix}`));
+    expect(await set.verifier.diagnose()).toContainEqual({ level: "fault", about: "store", message: `the store does not respond: ${fault}`, fix });
+  });
+
   it.each(["get", "members", "inspect"] as const)("a store whose %s hangs: a response within `storeTimeout`", async (method) => {
     const set = setUp();
     (set.store as unknown as Record<string, unknown>)[method] = () => new Promise(() => {});

@@ -86,10 +86,19 @@ function bySha(send: (command: "evalsha" | "eval", ...call: Parameters<RunScript
   };
 }
 
+export const toPrimary = "connect to the primary, or promote it with REPLICAOF NO ONE";
+
 /** Client errors: the pattern, what it means, and the fix. */
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
   [/CROSSSLOT|same slot/i, "is a cluster", "pass a client of the whole cluster, and set option `cluster: true` if it is not detected"],
   [/\bMOVED\W+\d+/i, "is one node of a cluster", "pass a client of the whole cluster"],
+  [
+    /NOPERM|user executing the script can't/i,
+    "denies its user a right",
+    "grant the rights of docs/stores.md, for example with ACL SETUSER app ~phoneproof* +eval +evalsha +ping +@read +@write",
+  ],
+  [/\bREADONLY\b/, "is a replica", toPrimary],
+  [/\bOOM\b/, "is full", "raise its maxmemory, or remove other data"],
   [/unknown (redis )?command/i, "is too old or has commands disabled", "use Redis 6.2 or newer, Valkey, or Upstash"],
 ];
 
