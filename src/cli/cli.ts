@@ -3,14 +3,18 @@ import { constants } from "node:os";
 import { readCommand } from "./command.js";
 
 const err = (text: string) => void process.stderr.write(text);
-const output = { out: (text: string) => void process.stdout.write(text), err };
+let unwritten: Error | null | undefined;
+const output = {
+  // The callback comes before that of a later write; the event `error` may not.
+  out: (text: string) =>
+    void process.stdout.write(text, (error) => {
+      unwritten ??= error;
+    }),
+  err,
+};
 
 const stopping = new AbortController();
-let unwritten: Error | undefined;
-process.stdout.on("error", (error) => {
-  unwritten ??= error;
-});
-process.stderr.on("error", () => undefined);
+for (const stream of [process.stdout, process.stderr]) stream.on("error", () => undefined);
 
 const command = readCommand(process.argv.slice(2), process.env);
 
@@ -29,8 +33,9 @@ const code = await command.run(output, stopping.signal);
 // Clients that a module opened, or that wait to reconnect, would keep the process alive. Pending output is written
 // first.
 process.stdout.write("", () => {
-  const lost = !command.server && unwritten !== undefined;
-  if (lost) err(`phoneproof: the output was cut off: ${unwritten?.message}\n`);
+  // What `dev` and `serve` write is a log.
+  const lost = command.server !== "dev" && command.server !== "serve" && unwritten;
+  if (lost) err(`phoneproof: the output was cut off: ${lost.message}\n`);
   process.stderr.write("", () => process.exit(code === 0 && lost ? 1 : code));
 });
 // What reads a server's log may hang. A key that no one could read is lost, so other commands wait.
