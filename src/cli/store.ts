@@ -194,7 +194,10 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
 
   async "@upstash/redis"(url, naming, token) {
     const { Redis } = await driver("@upstash/redis", () => import("@upstash/redis"));
-    const store = redisStore({ client: new Redis({ url, token, signal: () => AbortSignal.timeout(1_000) }), ...naming });
+    const store = redisStore({
+      client: new Redis({ url, token, retry: { retries: 2, backoff: () => 50 }, signal: () => AbortSignal.timeout(1_500) }),
+      ...naming,
+    });
     return { store, name: "Upstash", probe: () => store.get("probe"), async close() {} };
   },
 };

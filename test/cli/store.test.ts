@@ -244,6 +244,7 @@ describe("a server that cannot be used: an error that names --store, exit code 1
     "http://127.0.0.1",
   ])("%s: no server listens", async (url) => {
     const stderr = await refused(`${url}:${await freePort()}`, token);
+    expect(stderr).toContain("ECONNREFUSED");
     expect(stderr).toContain("Start it, or correct the URL.");
     expect(stderr).not.toContain("hunter2");
   });
