@@ -38,10 +38,18 @@ export function readPlace(given: { readonly store?: string | undefined; readonly
   if (given.store !== undefined && given.data !== undefined) throw new TypeError("--data has no effect with --store");
   if (given.store !== undefined) return readStore(given.store, env);
   if (given.data !== undefined) return readData(given.data);
-  const { [storeVariable]: store, [dataVariable]: data } = env;
+  const [store, data] = [variable(storeVariable, env), variable(dataVariable, env)];
   if (store && data) throw new TypeError(`${storeVariable} and ${dataVariable} are both set: unset one`);
   if (store) return { ...readStore(store, env, storeVariable), by: storeVariable };
-  return { ...readData(data || undefined), ...(data && { by: dataVariable }) };
+  return { ...readData(data), ...(data && { by: dataVariable }) };
+}
+
+/** A variable without spaces and line breaks around it. Env files, and what reads them, leave other things in it. */
+function variable(name: string, env: Environment): string | undefined {
+  const value = env[name]?.trim();
+  if (value && /\p{Cc}/u.test(value)) throw new TypeError(`${name} contains a line break or another control character: remove it`);
+  if (value && /^(["']).*\1$/.test(value)) throw new TypeError(`${name} has quotation marks around its value: remove them`);
+  return value || undefined;
 }
 
 export const placeNames = `${storeVariable} or ${dataVariable} in the environment, or --store or --data`;
@@ -135,7 +143,7 @@ function readStore(url: string, env: Environment, name = "--store"): StoreSettin
   // The token is sent with every request, so plain HTTP is allowed only on this machine. Upstash has no user name and
   // password.
   if (URL.canParse(url) && /^(https:\/\/[^@]+|http:\/\/(localhost|127\.0\.0\.1|\[::1\])(:\d+)?\/?)$/i.test(url)) {
-    const token = env["UPSTASH_REDIS_REST_TOKEN"];
+    const token = variable("UPSTASH_REDIS_REST_TOKEN", env);
     if (!token) throw new TypeError(`${name} https://… needs the environment variable UPSTASH_REDIS_REST_TOKEN: the REST token of your Upstash database`);
     return { driver: "@upstash/redis", url, token };
   }

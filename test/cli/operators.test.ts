@@ -341,6 +341,15 @@ describe("errors", () => {
     const wrong = await run(["why", phone], { PHONEPROOF_STORE: "mysql://user:hunter2@host" });
     expect(wrong).toMatchObject({ code: 2, stderr: expect.stringMatching(/^phoneproof: PHONEPROOF_STORE takes a URL/) });
     expect(wrong.stderr).not.toContain("hunter2");
+    const quoted = await run(["why", phone], { PHONEPROOF_STORE: '"redis://user:hunter2@host"' });
+    expect(quoted).toMatchObject({
+      code: 2,
+      stderr: expect.stringMatching(/^phoneproof: PHONEPROOF_STORE has quotation marks around its value: remove them\n/),
+    });
+    const broken = await run(["why", phone], { PHONEPROOF_DATA: "phoneproof\n.db" });
+    expect(broken).toMatchObject({ code: 2, stderr: expect.stringMatching(/^phoneproof: PHONEPROOF_DATA contains a line break or another control character/) });
+    const trimmed = await run(["why", phone], { PHONEPROOF_DATA: " memory\r\n" });
+    expect(trimmed).toMatchObject({ code: 2, stderr: expect.stringMatching(/^phoneproof: why needs a file or a store: --data memory is empty\n/) });
     const bare = await runInProcess(["why", phone], { PHONEPROOF_STORE: "redis://127.0.0.1:1" });
     expect(bare).toMatchObject({ code: 2, stderr: expect.stringMatching(/^phoneproof: why needs the environment variable PHONEPROOF_SECRET/) });
     const down = await run(["why", phone], { PHONEPROOF_STORE: "redis://user:hunter2@127.0.0.1:1" });
