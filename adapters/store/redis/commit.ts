@@ -111,7 +111,6 @@ function workOf(keys: Keys, places: number, change: Change) {
   /** The numbers of a sum's parts, and the place of the oldest. */
   const sums = new Map<string, { readonly oldest: number; readonly newest: number; readonly place: number }>();
   const names: string[] = [];
-  let [member, packed] = ["", packMember("")];
 
   /** The place of a key that is not there yet. `of`: its window or sum. */
   function addKey(of: string, name: string): number {
@@ -122,10 +121,6 @@ function workOf(keys: Keys, places: number, change: Change) {
     const place = windows.get(window) ?? addKey(window, limit === undefined ? listName(window) : windowName(window));
     windows.set(window, place);
     return place;
-  }
-  function packedOf(claim: MemberClaim): string {
-    if (claim.member !== member) packed = packMember((member = claim.member));
-    return packed;
   }
   function rangeOf(sum: string, oldest: number, newest: number) {
     const known = sums.get(sum);
@@ -147,7 +142,7 @@ function workOf(keys: Keys, places: number, change: Change) {
       return ["sum", place, place + newest - oldest, place + part - oldest, String(weight), limit, floor, String(ttl(claim))];
     }
     const { window, limit = false, since, now, out } = claim;
-    const [place, packed] = [placeOf(claim), packedOf(claim)];
+    const [place, packed] = [placeOf(claim), packMember(claim.member)];
     // Several limits may cover one member in one window: it is added once.
     const isAgain = !out && added.has(`${place} ${packed}`);
     if (!out) added.add(`${place} ${packed}`);
@@ -160,7 +155,7 @@ function workOf(keys: Keys, places: number, change: Change) {
       const { place, oldest } = known !== undefined && known.oldest <= part && part <= known.newest ? known : rangeOf(sum, part, part);
       return [["sum", place + part - oldest, String(-weight)]];
     }
-    return claim.out ? [] : [[claim.limit === undefined ? "list" : "window", placeOf(claim), packedOf(claim), stamp(claim.now)]];
+    return claim.out ? [] : [[claim.limit === undefined ? "list" : "window", placeOf(claim), packMember(claim.member), stamp(claim.now)]];
   });
   const asked = asks.map(({ sum, part, parts, ahead }) => {
     const range = rangeOf(sum, part - parts + 1, ahead ? part + 1 : part);
