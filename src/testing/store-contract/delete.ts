@@ -1,6 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { commit, fill, granted, holds, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { expiry, following, member, minute, newest, newName, newRecord, newScene, partsOf, weight } from "./fixtures.js";
+import { expiry, following, member, minute, newest, newName, newRecord, newScene, part, partsOf, weight } from "./fixtures.js";
 
 /** Cases of `delete`. */
 export const deleteCases: StoreCases = {
@@ -34,7 +34,7 @@ export const deleteCases: StoreCases = {
   },
   "delete: removes the parts of a sum that count, and the next one, but no part of another sum": async (store, peer) => {
     const { sum: gone, other: kept } = newScene();
-    const parts = [-2, -1, 0, 1].map((offset) => partsOf("").part + offset);
+    const parts = [-2, -1, 0, 1].map((offset) => part + offset);
     for (const sum of [gone, kept]) for (const part of parts) await commit(store, { claims: [weight(sum, 5, { part })] }, "a part");
     await store.delete({ sums: [partsOf(gone)] });
     for (const part of parts) await sums(peer, gone, 0, `the sum that was deleted, as of part ${part}`, { part });

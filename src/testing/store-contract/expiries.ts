@@ -1,9 +1,8 @@
 import type { Expiry } from "../../ports/store.js";
 import { ask, between, commit, countOf, granted, holds, refused, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { following, halfHour, member, minute, newest, newName, newRecord, newScene, partsOf, weight } from "./fixtures.js";
+import { following, halfHour, member, minute, newest, newName, newRecord, newScene, part, partsOf, weight } from "./fixtures.js";
 
 const day = 86_400_000;
-const { part } = partsOf("");
 
 /** How long things are kept: by the store's own clock, whatever the callers' clocks show. */
 export const expiryCases: StoreCases = {

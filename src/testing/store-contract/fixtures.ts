@@ -49,9 +49,12 @@ export function member(window: string, fields: Partial<MemberClaim> = {}): Membe
   return { window, member: randomUUID(), since: now - minute, ...expiry(now), ...fields };
 }
 
-/** The parts of `sum` that count. Default: three, of which 700,000 is the newest. */
+/** The newest part that counts, unless a case sets another. */
+export const part = 700_000;
+
+/** The parts of `sum` that count. Default: three, of which `part` is the newest. */
 export function partsOf(sum: string, fields: Partial<SumParts> = {}): SumParts {
-  return { sum, part: 700_000, parts: 3, ...fields };
+  return { sum, part, parts: 3, ...fields };
 }
 
 /** A claim of `weight` on `sum`, on the parts that `partsOf` names. */

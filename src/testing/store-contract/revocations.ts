@@ -1,8 +1,6 @@
 import type { Change, Claim, RecordWrite, Store } from "../../ports/store.js";
 import { ask, commit, countOf, fill, granted, holds, refused, refusedWith, type StoreCases, same, stored, sums, write } from "./checks.js";
-import { following, member, minute, newest, newName, newRecord, newScene, partsOf, weight } from "./fixtures.js";
-
-const { part } = partsOf("");
+import { following, member, minute, newest, newName, newRecord, newScene, part, partsOf, weight } from "./fixtures.js";
 
 /**
  * A window, a list and two sums with some content, a commit that claims more of each, and what they hold without it.

@@ -1,9 +1,6 @@
 import { randomUUID } from "node:crypto";
 import { ask, commit, granted, refused, roomFor, type StoreCases, same, sums } from "./checks.js";
-import { newName, newRecord, newScene, oddTexts, partsOf, weight } from "./fixtures.js";
-
-/** The newest part that counts, unless a case sets another. */
-const { part } = partsOf("");
+import { newName, newRecord, newScene, oddTexts, part, partsOf, weight } from "./fixtures.js";
 
 /** Claims on sums, which store only totals, one caller at a time. */
 export const sumCases: StoreCases = {
