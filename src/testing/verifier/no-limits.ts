@@ -1,16 +1,10 @@
 import type { PolicyOverride, SpamOverride } from "../../domain/policy.js";
+import { defaultSpamPolicy } from "../../domain/spam-policy.js";
+
+const { trust: _, ...rules } = defaultSpamPolicy;
 
 /** Turns the anti-spam rules off. */
-export const noSpamRules: SpamOverride = {
-  range: { mode: "off" },
-  crowd: { mode: "off" },
-  country: { mode: "off" },
-  newCountries: { mode: "off" },
-  address: { mode: "off" },
-  calls: { mode: "off" },
-  strangeNetwork: { mode: "off" },
-  signals: { mode: "off" },
-};
+export const noSpamRules: SpamOverride = Object.fromEntries(Object.keys(rules).map((rule) => [rule, { mode: "off" as const }]));
 
 /** Adds caps that are never reached, and no anti-spam rules, to the caller's policy, which takes precedence. */
 export function withoutLimits({ limits, spam, ...policy }: PolicyOverride = {}): PolicyOverride {
