@@ -118,10 +118,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
       ...given.callbacks,
       sender: kept,
       waitUntil(work) {
-        const ended = work.then(
-          () => void background.delete(ended),
-          () => void background.delete(ended),
-        );
+        const ended = work.catch(() => undefined).then(() => void background.delete(ended));
         background.add(ended);
         given.callbacks?.waitUntil?.(work);
       },
