@@ -40,10 +40,9 @@ export function recognise(options: { readonly pool?: unknown; readonly query?: u
   if (has(pool, "query")) {
     const { query } = pool as { query(text: unknown, values: unknown[]): Promise<{ rows: readonly unknown[] }> };
     const run = query.bind(pool);
-    const nameOf = (text: string) => (prepare ? /^select "(\w+)"\.commit\(/.exec(text)?.[1] : undefined);
     return async (text, values) => {
-      const schema = nameOf(text);
-      return (await (schema === undefined ? run(text, values) : run({ name: `${schema} commit`, text }, values))).rows;
+      const [, schema] = (prepare && /^select "(\w+)"\.commit\(/.exec(text)) || [];
+      return (await run(schema === undefined ? text : { name: `${schema} commit`, text }, values)).rows;
     };
   }
   const fix = has(pool, "then") ? "it is a promise: await it first" : "for another client pass `query`, a function (text, values) => Promise of rows";
