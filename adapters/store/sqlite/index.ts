@@ -175,17 +175,15 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
       if (records.length + windows.length > 0 && !isDurable) await truncate();
     },
 
-    async inspect(until) {
-      const pragma = (connection: Connection, name: string) => String(connection.get(`PRAGMA ${name}`)?.[name]);
-      return read((connection) => {
+    inspect: (until) =>
+      read((connection) => {
         const due = Number(connection.get("SELECT count(*) AS due FROM (SELECT 1 FROM phoneproof_records WHERE wake_at <= ? LIMIT 10000)", until)?.["due"]);
-        const kept = isDurable ? undefined : pragma(connection, "journal_mode");
-        const level = kept && (synchronousNames[Number(pragma(connection, "synchronous"))] ?? "");
+        const pragma = (name: string) => String(connection.get(`PRAGMA ${name}`)?.[name]);
+        const level = () => synchronousNames[Number(pragma("synchronous"))] as Synchronous;
+        const settings = !isDurable && { settings: { journal_mode: pragma("journal_mode"), synchronous: level() } };
         const missing = missingIn(connection);
-        const settings = kept && level && { settings: { journal_mode: kept, synchronous: level } };
         return { kind: "sqlite", time: Date.now(), due, ...settings, ...(missing.length > 0 && { missing }) };
-      });
-    },
+      }),
 
     /** Runs after earlier calls. A later call reopens the file, because another verifier may share the store. */
     async close(): Promise<void> {
