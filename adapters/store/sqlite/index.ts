@@ -4,7 +4,7 @@ import { has, parseEach, refuseLarge } from "../../kit/store.js";
 import { addTo, commit, endOf, parseRecord, rowOf } from "./commit.js";
 import { type Connection, connectionOf, type DurableObjectStorage, isDurableObject, retried, type SqliteDatabase, writerOf } from "./connection.js";
 import { guardOf, openFile } from "./file.js";
-import { missingIn, prepare, type Synchronous, sweeperOf, synchronousNames } from "./schema.js";
+import { missingIn, prepare, type Synchronous, sweepersOf, synchronousNames } from "./schema.js";
 
 export type { DurableObjectStorage, SqliteDatabase, SqliteHandle, SqliteStatement, SqliteValue } from "./connection.js";
 
@@ -69,12 +69,13 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     try {
       const connection = connectionOf(used);
       await retried(busyTimeout, () => prepare(connection, used, synchronous));
-      const [sweep, requireFile] = [sweeperOf(connection), isDurable ? () => {} : guardOf(connection)];
+      const [sweepers, requireFile] = [sweepersOf(connection), isDurable ? () => {} : guardOf(connection)];
+      let turn = 0;
       const write = writerOf(connection, busyTimeout, (writes) => {
         requireFile();
-        sweep.next(looks.perTransaction + looks.perWrite * writes);
+        sweepers[turn++ % sweepers.length]?.(looks.perTransaction + looks.perWrite * writes);
       });
-      return { own, connection, requireFile, write, sweep };
+      return { own, connection, requireFile, write, sweepers };
     } catch (error) {
       own?.close();
       throw error;
@@ -141,9 +142,9 @@ export function sqliteStore(options: SqliteStoreOptions): Store {
     async lease(until, limit, leaseUntil): Promise<StoredRecord[]> {
       if (limit < 1) return [];
       const due = "SELECT * FROM phoneproof_records WHERE wake_at <= ? ORDER BY wake_at LIMIT ?";
-      const { sweep } = await opened();
+      const { sweepers } = await opened();
       const rows = await write(({ all, run }) => {
-        sweep.each(looks.perLease);
+        for (const sweep of sweepers) sweep(looks.perLease);
         const rows = all(due, until, limit);
         for (const { customer = null, id = null } of rows)
           run("UPDATE phoneproof_records SET wake_at = ? WHERE customer = ? AND id = ?", leaseUntil, customer, id);

@@ -62,9 +62,9 @@ const keysOf = { records: ["customer", "id"], members: ["window", "member"], sum
 /** How much longer than requested ended data is kept, in milliseconds, because a clock may be corrected. */
 const grace = 10 * 60_000;
 
-/** Deletes ended rows. Each call checks the next `rows` of a table: of the next one, or of each. */
-export function sweeperOf({ get, run }: Connection) {
-  const turns = Object.entries(keysOf).map(([table, keys]) => {
+/** For each table, what deletes its ended rows: each call checks the next `rows` of them. */
+export function sweepersOf({ get, run }: Connection): readonly ((rows: number) => void)[] {
+  return Object.entries(keysOf).map(([table, keys]) => {
     const [names, marks] = [keys.join(", "), keys.map(() => "?").join(", ")];
     const start: readonly SqliteValue[] = keys.map(() => "");
     const after = `FROM phoneproof_${table} WHERE (${names}) > (${marks})`;
@@ -78,11 +78,4 @@ export function sweeperOf({ get, run }: Connection) {
       from = to ?? start;
     };
   });
-  let turn = 0;
-  return {
-    next: (rows: number) => turns[turn++ % turns.length]?.(rows),
-    each(rows: number): void {
-      for (const check of turns) check(rows);
-    },
-  };
 }
