@@ -1,3 +1,5 @@
+import { randomUUID } from "node:crypto";
+
 /** What the page shows about a pending code. */
 export interface Answer {
   readonly status: string;
@@ -23,6 +25,9 @@ ${body}
 
 const countries = { FR: "France +33", GB: "United Kingdom +44", US: "United States +1" };
 
+/** A random key of each form that is shown: a double click is one request, sent twice. */
+const key = () => `<input type="hidden" name="key" value="${randomUUID()}">`;
+
 /** `problem`: why the form is shown again. `waiting`: a code was requested before. */
 export function numberPage({ problem = "", phone = "", country = "FR", waiting = false }): string {
   const options = Object.entries(countries).map(([code, name]) => `<option value="${code}"${code === country ? " selected" : ""}>${name}</option>`);
@@ -30,6 +35,7 @@ export function numberPage({ problem = "", phone = "", country = "FR", waiting =
     "Create your account",
     `<p>We send a code to your phone, to see that the number is yours.</p>
 <form method="post" action="/sign-up">
+${key()}
 <label for="country">Country</label>
 <select id="country" name="country" autocomplete="country">${options.join("")}</select>
 <label for="phone">Mobile number</label>
@@ -52,6 +58,7 @@ export function codePage({ phone_number, answer }: { readonly phone_number: stri
     `<p>It was sent to <strong>${escaped(phone_number)}</strong>. <a href="/">Change</a></p>
 ${answer.carrier_refused ? '<p class="problem" role="alert">The network did not take the new message. An earlier code is still good.</p>' : ""}
 <form method="post" action="/code">
+${key()}
 <otp-input name="code" label="Code" required call-after="2" data-answer="${escaped(JSON.stringify(told))}">
 <noscript><label for="code">Code</label> <input id="code" name="code" inputmode="numeric" autocomplete="one-time-code" required></noscript>
 </otp-input>

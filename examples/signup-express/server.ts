@@ -1,4 +1,4 @@
-import { randomBytes } from "node:crypto";
+import { randomBytes, randomUUID } from "node:crypto";
 import type { AddressInfo } from "node:net";
 import { fileURLToPath } from "node:url";
 import express, { type NextFunction, type Request, type Response } from "express";
@@ -26,9 +26,12 @@ function sessionOf(request: Request): Session {
   return sessions.get(readCookie(request, "session") ?? "") ?? {};
 }
 
-/** Replaces the session with one under a new id, so that the old id gives no access. */
+/**
+ * Begins a session under a new id, so that the old id gives no access to it.
+ * The old one is signed out. It keeps its pending code, for a second click whose cookie is still the old one.
+ */
 function beginSession(request: Request, response: Response, session: Session): void {
-  sessions.delete(readCookie(request, "session") ?? "");
+  delete sessionOf(request).phone_number;
   const id = randomBytes(24).toString("base64url");
   sessions.set(id, session);
   response.cookie("session", id, { ...cookie, maxAge: 30 * 86_400_000 });
@@ -46,6 +49,9 @@ function deviceOf(request: Request, response: Response): string {
 const addressOf = (request: Request) => request.ip?.replace(/^\[([^\]%]+).*|^([\d.]+):\d+$|%.*/, "$1$2");
 
 const field = (request: Request, name: string) => String(request.body?.[name] ?? "");
+
+/** The key of the form, with what was entered: after "back", another number or code is another request. */
+const keyOf = (request: Request, entered: string) => ({ idempotencyKey: (field(request, "key") || randomUUID()) + entered.replace(/\W/g, "") });
 
 const app = express();
 app.set("trust proxy", false); // behind your own proxies: set their number, so that request.ip is the user's and cannot be forged
@@ -68,6 +74,7 @@ app.use((request, response, pass) => {
 app.get("/", (request, response) => {
   const { phone_number, pending } = sessionOf(request);
   const { ended } = request.query;
+  deviceOf(request, response); // set before the form is sent, so that a double click has one id
   if (phone_number !== undefined) response.send(welcomePage(phone_number));
   else response.send(numberPage({ problem: ended === undefined ? "" : wordsForEnded(String(ended)), waiting: pending !== undefined }));
 });
@@ -78,8 +85,8 @@ post("/sign-up", async (request, response) => {
   const parsed = parsePhoneNumber(phone, { country });
   if (!parsed.ok) return again(wordsForTyped(parsed.reason));
   try {
-    const device_id = deviceOf(request, response);
-    const answer = await verifier.createAuthentication({ phone_number: parsed.phone_number, device_type: "WEB", device_id, ip: addressOf(request) });
+    const fields = { phone_number: parsed.phone_number, device_type: "WEB", device_id: deviceOf(request, response), ip: addressOf(request) } as const;
+    const answer = await verifier.createAuthentication(fields, keyOf(request, parsed.phone_number));
     const refused = wordsForRefused(answer);
     if (refused !== undefined) return again(refused);
     const { authentication_uuid, phone_number } = answer;
@@ -100,7 +107,8 @@ post("/code", async (request, response) => {
   const session = sessionOf(request);
   if (session.pending === undefined) return response.redirect(303, "/code");
   const { authentication_uuid } = session.pending;
-  const checked = await verifier.check({ authentication_uuid, check_code: field(request, "code") });
+  const check_code = field(request, "code");
+  const checked = await verifier.check({ authentication_uuid, check_code }, keyOf(request, check_code));
   if (checked.status === "valid") beginSession(request, response, { phone_number: checked.phone_number }); // find or create the account of this number here
   response.redirect(303, checked.status === "valid" ? "/" : next(session, checked));
 });
