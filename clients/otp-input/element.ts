@@ -51,8 +51,10 @@ export class OtpInput extends reflecting(HTMLElement) {
   #seen = "";
   /** The same, at the last `change` event, or as the page has set it. */
   #reported = "";
-  /** Whether the user has changed the code since the last response, which was about the previous code. */
+  /** Whether the last response was about another code than the current one, which the user has changed. */
   #edited = false;
+  /** The first code since the last response with which the form was submitted, or that was completed without a form. */
+  #asked: string | undefined;
   /**
    * Whether the page or its button has submitted the form with the current code, without a response so far or with
    * success. If so, Enter after the last digit does not submit it again.
@@ -66,7 +68,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   /** The same for a call. */
   #nextCall = 0;
   /** The channel of the last request. */
-  #asked: "voice" | undefined;
+  #channel: "voice" | undefined;
   #timer: ReturnType<typeof setTimeout> | undefined;
   #planned = false;
   #aloud = false;
@@ -132,7 +134,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     const reported = status ?? "";
     this.status = carrier_refused && tones.get(reported) === "info" ? "carrier_refused" : reported;
     // The response that denies a call gives the time of the next call, not of the next message.
-    if (this.#asked && this.status === "denied") this.#nextCall = timeOf(next_retry_at);
+    if (this.#channel && this.status === "denied") this.#nextCall = timeOf(next_retry_at);
     // A fact that the response lacks keeps its value.
     else this.nextRetryAt = next_retry_at ?? this.nextRetryAt;
     this.remainingChecks = remaining_checks ?? this.remainingChecks;
@@ -200,8 +202,10 @@ export class OtpInput extends reflecting(HTMLElement) {
       if (value !== before) this.#nextCall = timeOf(value);
     }
     const isNews = news.includes(name);
-    if (isNews) this.#edited = false;
-    if (isNews && tones.get(this.status) !== "success") this.#sent = false;
+    if (isNews) {
+      this.#edited = this.value !== (this.#asked ?? this.value);
+      if (tones.get(this.status) !== "success") this.#sent = false;
+    }
     this.#validate();
     this.#plan(isNews);
   }
@@ -211,6 +215,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#ofForm = new AbortController();
     const sent = () => {
       this.#sent = true;
+      this.#asked ??= this.value;
       this.#hush();
     };
     form?.addEventListener("submit", sent, { signal: this.#ofForm.signal });
@@ -286,6 +291,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#seen = value;
     this.#sent = false;
     if (byPerson) this.#edited = true;
+    else this.#asked = undefined;
     this.#internals.setFormValue(value);
     this.#validate();
     this.#plan();
@@ -293,7 +299,9 @@ export class OtpInput extends reflecting(HTMLElement) {
     const whole = value.length === this.length;
     if (whole) this.#hush();
     if (byPerson) this.dispatchEvent(new InputEvent("input", { bubbles: true, composed: true }));
-    if (completes && whole) this.#fire("otp-complete", { code: value });
+    if (!completes || !whole) return;
+    if (!this.form) this.#asked ??= value;
+    this.#fire("otp-complete", { code: value });
   }
 
   /** Fires `change`, unless the page knows the value. */
@@ -312,7 +320,7 @@ export class OtpInput extends reflecting(HTMLElement) {
 
   #ask(button: HTMLButtonElement, channel?: "voice"): void {
     if (isWaiting(button)) return;
-    this.#asked = channel;
+    this.#channel = channel;
     this.#next = Date.now() + this.#skew + pressPause;
     // A call that was denied may wait longer.
     this.#nextCall = Math.max(this.#nextCall, this.#next);
@@ -363,6 +371,8 @@ export class OtpInput extends reflecting(HTMLElement) {
       this.#render();
       if (!this.#aloud) return;
       this.#aloud = false;
+      // Only now, because a response sets several attributes.
+      this.#asked = undefined;
       const wait = isWaiting(this.#resend) ? this.#resend.textContent : "";
       const call = !this.#call.hidden && (isNew || this.#nextCall !== this.#next) ? this.#call.textContent : "";
       this.#say(this.#words.textContent, this.#tries.textContent, wait, call);
