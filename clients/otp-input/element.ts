@@ -56,8 +56,8 @@ export class OtpInput extends reflecting(HTMLElement) {
   /** The first code since the last response with which the form was submitted, or that was completed without a form. */
   #asked: string | undefined;
   /**
-   * Whether the page or its button has submitted the form with the current code, without a response so far or with
-   * success. If so, Enter after the last digit does not submit it again.
+   * Whether the page or its button has submitted the form with the current code, without a response so far. If so,
+   * Enter after the last digit does not submit it again.
    */
   #sent = false;
   #off = false;
@@ -96,7 +96,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#input.addEventListener("keydown", ({ key, isComposing, repeat }) => {
       if (key !== "Enter" || isComposing || repeat) return;
       this.#changed();
-      if (!this.#sent) this.#submit();
+      if (!this.#sent && (this.#edited || this.status !== "valid")) this.#submit();
       this.#sent = false;
     });
     this.#input.addEventListener("change", () => this.#changed());
@@ -204,7 +204,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     const isNews = news.includes(name);
     if (isNews) {
       this.#edited = this.value !== (this.#asked ?? this.value);
-      if (tones.get(this.status) !== "success") this.#sent = false;
+      this.#sent = false;
     }
     this.#validate();
     this.#plan(isNews);
