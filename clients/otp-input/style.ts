@@ -1,7 +1,8 @@
 /**
  * Colours are derived from the page's text colour, for contrast on any background: light, dark or a custom theme. Cells
  * adapt to the available width. Digits are written from left to right in every script. Boxes show what is selected: the
- * browser's own highlight would be a bar across them.
+ * browser's own highlight would be a bar across them. In forced colors, the plate that the browser draws behind text
+ * would cover their borders.
  */
 export const style = `
 :host {
@@ -94,5 +95,6 @@ button[aria-disabled=true] { color: inherit; opacity: .72; font-weight: 400; tex
 @media (forced-colors: active) {
   .field:focus-within .active { outline-color: Highlight }
   .bad .box { border-width: 3px }
+  input { forced-color-adjust: none; color: CanvasText }
 }
 `;
