@@ -15,6 +15,12 @@ export function toErrorResponse(logger: Logger, docUrl: string, error: unknown):
   return answer(known.status, errorBody(known, docUrl), known.code === "unavailable" ? { "retry-after": retryAfter } : undefined);
 }
 
+/** The 405 of a route that exists. */
+export function wrongMethod(docUrl: string, allowed: readonly string[]): HttpResponse {
+  const error = new VerifierError("method_not_allowed", `This route accepts ${allowed.join(" and ")} only.`);
+  return answer(error.status, errorBody(error, docUrl), { allow: allowed.join(", ") });
+}
+
 function internal(logger: Logger, err: unknown): VerifierError {
   logger.error({ err }, "a request failed unexpectedly");
   return new VerifierError("internal_server_error", "Something went wrong on our side.");

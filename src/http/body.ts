@@ -72,32 +72,7 @@ export function readUrlEncoded(clock: Clock, request: HttpRequest, limit = bodyL
 
 async function readForm<T>(clock: Clock, request: HttpRequest, form: Form<T>, limit: number): Promise<T> {
   if (!form.isTypeOf(request.header("content-type"))) throw new VerifierError("bad_request", `The content-type must be ${form.type}.`);
-  return toValue(await bodyOf(clock, request, limit), request, form, limit);
-}
-
-/**
- * Returns the exact bytes of a body, to verify a signature. `handler` and `signers` name in the error who needs them.
- * Throws `bad_request` and `payload_too_large`, and an `Error` if a parser of the host left only values.
- */
-export function exactBytes(body: HttpBody, limit: number, handler: string, signers: string): Uint8Array {
-  if (body.kind === "bytes") return body.bytes;
-  if (body.kind === "text") return new TextEncoder().encode(body.text);
-  if (body.kind === "refused") throw body.reason === "too_large" ? tooLarge(limit) : new VerifierError("bad_request", "The body was rejected.");
-  throw new Error(
-    `a body parser of the host parsed the body before the ${handler} handler received it, but ${signers} sign its exact bytes: mount the ${handler} handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })`,
-  );
-}
-
-/** What a host's parser, such as `express.urlencoded()`, made of a form. Nested fields, which no request has, are left out. */
-function toParameters(value: unknown): URLSearchParams {
-  if (value instanceof URLSearchParams) return value;
-  const parameters = new URLSearchParams();
-  for (const [name, given] of Object.entries(typeof value === "object" && value !== null ? value : {}))
-    for (const one of [given].flat()) if (typeof one === "string") parameters.append(name, one);
-  return parameters;
-}
-
-function toValue<T>(body: HttpBody, request: HttpRequest, form: Form<T>, limit: number): T {
+  const body = await bodyOf(clock, request, limit);
   const encoding = encodingOf(request);
   const parse = (text: string): T => {
     try {
@@ -124,6 +99,28 @@ function toValue<T>(body: HttpBody, request: HttpRequest, form: Form<T>, limit: 
       if (body.reason === "cut_off") throw new VerifierError("bad_request", "The request body was cut off.");
       throw body.reason === "too_large" ? tooLarge(limit) : malformed(form, body.reason === "encoded" ? encoding : undefined);
   }
+}
+
+/**
+ * Returns the exact bytes of a body, to verify a signature. `handler` and `signers` name in the error who needs them.
+ * Throws `bad_request` and `payload_too_large`, and an `Error` if a parser of the host left only values.
+ */
+export function exactBytes(body: HttpBody, limit: number, handler: string, signers: string): Uint8Array {
+  if (body.kind === "bytes") return body.bytes;
+  if (body.kind === "text") return new TextEncoder().encode(body.text);
+  if (body.kind === "refused") throw body.reason === "too_large" ? tooLarge(limit) : new VerifierError("bad_request", "The body was rejected.");
+  throw new Error(
+    `a body parser of the host parsed the body before the ${handler} handler received it, but ${signers} sign its exact bytes: mount the ${handler} handler before express.json() and express.urlencoded(), or let the host keep the bytes in req.rawBody (NestJS: NestFactory.create(AppModule, { rawBody: true }); Express: express.urlencoded({ verify }) and express.json({ verify }) with verify = (req, res, bytes) => { req.rawBody = bytes; })`,
+  );
+}
+
+/** What a host's parser, such as `express.urlencoded()`, made of a form. Nested fields, which no request has, are left out. */
+function toParameters(value: unknown): URLSearchParams {
+  if (value instanceof URLSearchParams) return value;
+  const parameters = new URLSearchParams();
+  for (const [name, given] of Object.entries(typeof value === "object" && value !== null ? value : {}))
+    for (const one of [given].flat()) if (typeof one === "string") parameters.append(name, one);
+  return parameters;
 }
 
 /** The content encoding, if any: only the host's parser may decompress the body. */

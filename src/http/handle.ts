@@ -1,10 +1,10 @@
 import type { Accounts } from "../access/accounts.js";
 import { factHeaders } from "../contract/facts.js";
 import { Uuid } from "../contract/fields.js";
-import { errorBody, VerifierError } from "../errors.js";
+import { VerifierError } from "../errors.js";
 import type { Observed } from "../observability/observed.js";
 import type { Operations } from "../operations/operations.js";
-import { answer, toErrorResponse } from "./answer.js";
+import { answer, toErrorResponse, wrongMethod } from "./answer.js";
 import { readJson } from "./body.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
@@ -25,7 +25,7 @@ export function createHandler(
     try {
       if (match === undefined) throw noRoute(request);
       const { route, parameter } = match;
-      if (request.method !== route.method) answered = noMethod(settings.docUrl, route);
+      if (request.method !== route.method) answered = wrongMethod(settings.docUrl, [route.method]);
       else {
         const account = await accounts.byKey(request.header("x-api-key"));
         const input = route.method === "GET" ? lookupInput(request, parameter) : await readJson(clock, request);
@@ -47,11 +47,6 @@ function noRoute(request: HttpRequest): VerifierError {
     "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.",
     (path) => matchRoute(path)?.route.path,
   );
-}
-
-function noMethod(docUrl: string, route: Route): HttpResponse {
-  const error = new VerifierError("method_not_allowed", `This route accepts ${route.method} only.`);
-  return answer(error.status, errorBody(error, docUrl), { allow: route.method });
 }
 
 /**

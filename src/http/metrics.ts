@@ -1,6 +1,6 @@
 import { errorBody, VerifierError } from "../errors.js";
 import type { Metrics } from "../observability/metrics.js";
-import { answer } from "./answer.js";
+import { answer, wrongMethod } from "./answer.js";
 import type { HttpRequest, HttpResponse } from "./message.js";
 
 /** Prometheus, Text-based format: "text/plain; version=0.0.4". */
@@ -8,11 +8,10 @@ const textFormat = "text/plain; version=0.0.4; charset=utf-8";
 
 /** Serves `GET /metrics`; other paths return 404, other methods 405. Never rejects. */
 export function createMetricsHandler(metrics: Metrics, docUrl: string): (request: HttpRequest) => Promise<HttpResponse> {
-  const refused = (error: VerifierError, headers?: Record<string, string>) => answer(error.status, errorBody(error, docUrl), headers);
   return async ({ method, path }) => {
-    if (path !== "/metrics" && path !== "/metrics/") return refused(new VerifierError("not_found", "There is no such route; the metrics are at /metrics."));
-    if (method !== "GET" && method !== "HEAD")
-      return refused(new VerifierError("method_not_allowed", "This route accepts GET and HEAD only."), { allow: "GET, HEAD" });
+    if (path !== "/metrics" && path !== "/metrics/")
+      return answer(404, errorBody(new VerifierError("not_found", "There is no such route; the metrics are at /metrics."), docUrl));
+    if (method !== "GET" && method !== "HEAD") return wrongMethod(docUrl, ["GET", "HEAD"]);
     return { status: 200, headers: { "content-type": textFormat, "cache-control": "no-store" }, body: metrics.text() };
   };
 }

@@ -1,9 +1,9 @@
-import { errorBody, VerifierError } from "../errors.js";
+import { VerifierError } from "../errors.js";
 import type { Messages } from "../messages/messages.js";
 import { type ReceiptTarget, readReceiptUrl, readReference } from "../messages/receipt-reference.js";
 import { parseReceipt, settleReceipts } from "../messages/receipts.js";
 import type { ReceiptReading } from "../ports/receipts.js";
-import { answer, toErrorResponse } from "./answer.js";
+import { answer, toErrorResponse, wrongMethod } from "./answer.js";
 import { bodyOf, exactBytes } from "./body.js";
 import type { HttpBody, HttpRequest, HttpResponse } from "./message.js";
 import { notFound } from "./not-found.js";
@@ -32,10 +32,7 @@ export function createReceiptHandler(messages: Messages): (request: HttpRequest)
           /^\/receipts\/[^/]/.test(path) ? "/receipts/{provider}" : undefined,
         );
       // HEAD from link previews and OPTIONS from browsers are not receipts.
-      if (!methods.includes(request.method)) {
-        const error = new VerifierError("method_not_allowed", `This route accepts ${methods.join(" and ")} only.`);
-        return answer(error.status, errorBody(error, docUrl), { allow: methods.join(", ") });
-      }
+      if (!methods.includes(request.method)) return wrongMethod(docUrl, methods);
       const { method, path, query = "", header } = request;
       const body = bytesOf(messages, source.provider, await bodyOf(messages.clock, request, bodyLimit));
       const reading = await source.read({ method, url: `${receiptBase}${path}${query}`, header, body }, messages.clock.now());
@@ -73,17 +70,13 @@ async function settle(messages: Messages, provider: string, reading: ReceiptRead
   if (sound.length < receipts.length) messages.logger.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
   const settling = settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
   // A carrier that asks what to say does not ask again.
-  const trusted = await (reply === undefined ? settling : settling.catch((err: unknown) => lost(messages, provider, err)));
+  const lost = (err: unknown) => {
+    messages.monitor.throttledLog.error({ err, provider }, `a receipt of ${provider} could not be stored, and will not come again`);
+    return 0;
+  };
+  const trusted = await (reply === undefined ? settling : settling.catch(lost));
   const isOurs = trusted > 0 || (sound.length === 0 && url !== undefined) || ignored.some((each) => readReference(messages.keyring, each) !== undefined);
-  if (vouched === false && !isOurs) throw notOurs();
+  if (vouched === false && !isOurs)
+    throw new VerifierError("forbidden", "Nothing shows that it comes from the carrier: it has no reference of this service, and no secret.");
   return reply === undefined ? answer(200, {}) : { status: reply.status, headers: { "content-type": reply.contentType }, body: reply.body };
-}
-
-function lost({ monitor }: Messages, provider: string, err: unknown): number {
-  monitor.throttledLog.error({ err, provider }, `a receipt of ${provider} could not be stored, and will not come again`);
-  return 0;
-}
-
-function notOurs(): VerifierError {
-  return new VerifierError("forbidden", "Nothing shows that it comes from the carrier: it has no reference of this service, and no secret.");
 }
