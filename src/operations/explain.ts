@@ -6,13 +6,13 @@ import type { HistoryRequest } from "../contract/operator.js";
 import { type Authentication, hasNumber, isVerification, type Send, type SendState } from "../domain/authentication.js";
 import { stateOf } from "../domain/check.js";
 import type { Decision } from "../domain/decision.js";
+import { defined } from "../domain/defined.js";
 import type { Account } from "../domain/policy.js";
 import { mostWrongCodes, namesOfNumber } from "../domain/quota.js";
 import { type Left, leftOf } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "../errors.js";
 import { membersOfNumber, ownNumbers, recordsOf } from "../messages/number-windows.js";
-import { correlated } from "./answers.js";
 import type { Context } from "./context.js";
 
 /** A message, and what a carrier made of it. With failover, one message may be listed once per carrier. */
@@ -68,7 +68,7 @@ export interface Explanation {
 export async function explain(parts: Context, account: Account, request: { readonly authentication_uuid: string }): Promise<Explanation> {
   const held = await parts.records.find(parts.newDeadline(), account.customer, request.authentication_uuid);
   if (held === undefined) throw unknownAuthentication();
-  return explanationOf(parts, account, held.auth, await guessesUsedUp(parts, account, held.auth));
+  return explanationOf(parts, account, held.auth);
 }
 
 /** An authentication of a number, and why it has its status. */
@@ -84,7 +84,7 @@ export async function historyOf(parts: Context, account: Account, { phone_number
   const { ids } = await membersOfNumber(parts, ...ownNumbers(parts, account, phone_number));
   const found = await recordsOf(parts, account, ids, limit);
   const newestFirst = found.map(({ auth }) => auth).sort((a, b) => b.createdAt - a.createdAt);
-  return Promise.all(newestFirst.map(async (auth) => explanationOf(parts, account, auth, await guessesUsedUp(parts, account, auth))));
+  return Promise.all(newestFirst.map((auth) => explanationOf(parts, account, auth)));
 }
 
 /**
@@ -106,43 +106,32 @@ async function guessesUsedUp(parts: Context, { customer, policy }: Account, auth
   return value < threshold ? undefined : { at: now, rule: "guesses", mode: "enforce", value, threshold };
 }
 
-/** An authentication, as operators see it. `guesses`: those of its number are used up. */
-function explanationOf({ clock }: Context, account: Account, auth: Authentication, guesses: Decision | undefined): Explanation {
-  return {
+async function explanationOf(parts: Context, account: Account, auth: Authentication): Promise<Explanation> {
+  const guesses = await guessesUsedUp(parts, account, auth);
+  return defined({
     authentication_uuid: auth.id,
-    ...(auth.purpose !== undefined && { purpose: auth.purpose }),
-    ...correlated(auth),
+    purpose: auth.purpose,
+    correlation_id: auth.correlationId,
     status: auth.status,
     created_at: timestamp(auth.createdAt),
     expires_at: timestamp(auth.expiresAt),
     validated: auth.validated,
     wrong_codes: auth.wrongChecks,
-    left: { ...leftOf(auth, clock.now(), account.policy), ...(guesses !== undefined && { checks: 0 }) },
+    left: { ...leftOf(auth, parts.clock.now(), account.policy), ...(guesses !== undefined && { checks: 0 }) },
     sends: [...auth.decisions.flatMap(rejectedSend), ...auth.sends.map((send) => explainedSend(send, auth.decisions))].sort((a, b) => a.attempt - b.attempt),
-    decisions: [...auth.decisions, ...(guesses === undefined ? [] : [guesses])].map(({ at, until, ...decision }) => ({
-      ...decision,
-      at: timestamp(at),
-      ...(until !== undefined && { until: timestamp(until) }),
-    })),
-  };
+    decisions: [...auth.decisions, ...(guesses === undefined ? [] : [guesses])].map(({ at, until, ...decision }) =>
+      defined({ ...decision, at: timestamp(at), until: until === undefined ? undefined : timestamp(until) }),
+    ),
+  });
 }
 
 function explainedSend({ attempt, at, state, route, channel, fallback, delivery }: Send, decisions: readonly Decision[]): ExplainedSend {
   const open = decisions.find((one) => one.outcome === "unknown" && one.attempt === attempt);
-  return {
-    attempt,
-    at: timestamp(at),
-    state,
-    ...(route !== undefined && { route }),
-    ...(channel !== undefined && { channel }),
-    ...(fallback && { fallback }),
-    ...(open?.answer !== undefined && { reason: open.answer }),
-    ...(delivery !== undefined && { delivery }),
-  };
+  return defined({ attempt, at: timestamp(at), state, route, channel, fallback, reason: open?.answer, delivery });
 }
 
 /** A message that a route rejected is no longer among the record's sends (docs/contract.md#send-outcome). */
 function rejectedSend({ attempt, at, outcome, rule, answer }: Decision): ExplainedSend[] {
   if (outcome !== "rejected" || attempt === undefined) return [];
-  return [{ attempt, at: timestamp(at), state: outcome, route: rule, ...(answer !== undefined && { reason: answer }) }];
+  return [defined({ attempt, at: timestamp(at), state: outcome, route: rule, reason: answer })];
 }
