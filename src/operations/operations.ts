@@ -51,13 +51,6 @@ export type Operations = ReturnType<typeof createOperations>;
  * are identified by `customer_uuid` alone.
  */
 export function createOperations(context: Context, accounts: Accounts) {
-  /** "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer). */
-  const admit = async (customerUuid: string, caller: Account | undefined, orSuspended: boolean): Promise<Account> => {
-    if (caller === undefined) return accounts.byUuid(customerUuid, orSuspended);
-    if (caller.customer !== customerUuid) throw new VerifierError("account_invalid", "customer_uuid is not the customer that the API key belongs to.");
-    return caller;
-  };
-
   /** The input of a direct call, with its customer filled in. */
   const named = (input: unknown, hasKey: boolean): unknown => {
     if (typeof input !== "object" || input === null) return input;
@@ -79,11 +72,14 @@ export function createOperations(context: Context, accounts: Accounts) {
     try {
       const request = parse(caller === undefined ? named(input, name === "deliver") : input, settings);
       if ("authentication_uuid" in request && isSlot(String(request.authentication_uuid))) throw unknownAuthentication();
-      const account = await admit(request.customer_uuid, caller, orSuspended);
+      // "one that is not the key's customer `account_invalid`" (docs/contract.md#foreign-customer).
+      if (caller !== undefined && caller.customer !== request.customer_uuid)
+        throw new VerifierError("account_invalid", "customer_uuid is not the customer that the API key belongs to.");
+      const account = caller ?? (await accounts.byUuid(request.customer_uuid, orSuspended));
       const key = keyIn(options);
       const began = clock.now();
       const answer = await operation(context, account, request, key);
-      if (name !== undefined) monitor.answered(name, statusOf(answer), began);
+      if (name !== undefined) monitor.answered(name, (answer as { readonly status?: string }).status ?? "answered", began);
       return answer;
     } catch (error) {
       if (name !== undefined) monitor.failed(name, error);
@@ -151,11 +147,6 @@ export function createOperations(context: Context, accounts: Accounts) {
       stats: (input: unknown) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
     },
   };
-}
-
-/** The label that an operation is counted under: its status, if any. */
-function statusOf(answer: unknown): string {
-  return (answer as { readonly status?: string }).status ?? "answered";
 }
 
 const none: CallOptions = {};

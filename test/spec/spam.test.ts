@@ -255,6 +255,7 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
       (index) => ({ ip: `203.${index}.0.1` }),
     );
     set.clock.advance(30_000);
+    await new Promise(setImmediate);
     expect((await set.retry(authentication_uuid)).status).toBe("rate_limited");
     const later = await set.create({ phone_number: french(1), ip: "203.201.0.1" });
     set.clock.advance(30_000);
