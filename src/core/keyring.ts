@@ -1,10 +1,12 @@
 import { randomBytes, randomInt, timingSafeEqual } from "node:crypto";
 import { idInSlot, slotOf, uuidOfHex } from "../domain/ids.js";
-import type { Pseudonym } from "../domain/quota.js";
 import { type Hmac, hmacOf, sha256 } from "./hash.js";
 
 /** Random values, and values keyed with a secret. */
 export type Keyring = ReturnType<typeof createKeyring>;
+
+/** What is derived under each secret; there is at least one. */
+export type UnderEach<T> = readonly [T, ...T[]];
 
 /** Characters kept of a base64url digest: 132 bits, more than the half required by RFC 2104, section 5. */
 const digestLength = 22;
@@ -21,7 +23,8 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
   const ordered = [...secrets].sort((a, b) => (sha256(a) < sha256(b) ? -1 : 1));
   const namingKeys = (pepper === undefined ? ordered : [pepper]).map((secret) => hmacOf(secret));
   const keyed = (key: Hmac, purpose: string, text: string) => key(`${purpose}\0${text}`).slice(0, digestLength);
-  const pseudonyms = namingKeys.map((key) => (text: string) => keyed(key, "window", text).slice(0, pseudonymLength));
+  const each = <T>(by: readonly Hmac[], derive: (key: Hmac) => T) => by.map(derive) as unknown as UnderEach<T>;
+  const pseudonyms = each(namingKeys, (key) => (text: string) => keyed(key, "window", text).slice(0, pseudonymLength));
 
   return {
     /** Draws a code: "unbiased from the platform's CSPRNG" (docs/contract.md#code). */
@@ -45,22 +48,21 @@ export function createKeyring(secrets: readonly string[], pepper?: string) {
       return found;
     },
     /** Digests of a text under each secret, current first. `purpose` separates uses. */
-    fingerprints: (purpose: string, text: string): readonly string[] => keys.map((key) => keyed(key, purpose, text)),
+    fingerprints: (purpose: string, text: string) => each(keys, (key) => keyed(key, purpose, text)),
     /**
      * "An idempotency key makes the id of the authentication (a UUID from a hash of customer and key, keyed with `pepper`)"
      * (docs/contract.md#keyed-id): the id under the pepper, or under each secret. The order does not depend on theirs.
      */
-    idsFor: (customer: string, name: string): readonly string[] =>
-      namingKeys.map((key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"))),
+    idsFor: (customer: string, name: string) => each(namingKeys, (key) => toUuid(Buffer.from(keyed(key, "id", `${customer}\0${name}`), "base64url"))),
     /** The slot of a name under the pepper, or under each secret, in the order of `idsFor` (docs/contract.md#slot). */
-    slotsFor: (customer: string, name: string): readonly string[] => namingKeys.map((key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
+    slotsFor: (customer: string, name: string) => each(namingKeys, (key) => toSlot(keyed(key, "slot", `${customer}\0${name}`))),
     /** Returns a new id in a slot. */
     newIdIn(slot: string): string {
       const last = randomInt(1, 2 ** 32);
       return idInSlot(slot, last.toString(16).padStart(8, "0"));
     },
     /** "Window names hold no number … in clear: a keyed hash" (docs/contract.md#hashed-names); its first 96 bits. */
-    pseudonym: pseudonyms[0] as Pseudonym,
+    pseudonym: pseudonyms[0],
     /** The same under the pepper, or under each secret, the one in use first: finds what was stored before a rotation. */
     pseudonyms,
     /** Encrypts the middle digits of a number for storage; a secret is needed to read them. */

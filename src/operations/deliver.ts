@@ -19,7 +19,7 @@ import { toAuthenticationResult } from "./answers.js";
 import type { Context } from "./context.js";
 import { keyedDelivery } from "./idempotency.js";
 import { countingRefusals } from "./refusals.js";
-import { isRejected, type Placed, sendInSlot, slotsOf } from "./slots.js";
+import { isRejected, type Placed, sendInSlot } from "./slots.js";
 
 /**
  * Sends a code that another server made (docs/contract.md#deliver). Every outcome is a status; a malformed request and a
@@ -119,9 +119,7 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
 }
 
 /** The slot of a number's deliveries. No scope has an empty name. */
-function deliverySlots(context: Context, account: Account, number: string): readonly [string, ...string[]] {
-  return slotsOf(context, account, `\0deliver\0${number}`);
-}
+const deliverySlots = ({ keyring }: Context, { customer }: Account, number: string) => keyring.slotsFor(customer, `\0deliver\0${number}`);
 
 const latelySent = ({ sends }: Authentication, now: number) => sends.filter(({ at }) => now < at + repeatedWithin);
 

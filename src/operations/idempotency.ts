@@ -3,6 +3,7 @@ import type { CheckStatus } from "../contract/check.js";
 import type { DeliverRequest } from "../contract/delivery.js";
 import type { StartRequest, VerificationOptions } from "../contract/verification.js";
 import type { StoreDeadline } from "../core/deadline.js";
+import type { UnderEach } from "../core/keyring.js";
 import { requireNumber } from "../core/records/records.js";
 import { type Authentication, isVoid, type KeyedStart } from "../domain/authentication.js";
 import { checksUsedUp, withOtherCode } from "../domain/check.js";
@@ -20,7 +21,7 @@ const bodyOf = (request: object) => JSON.stringify({ ...request, proof: undefine
  * to commit sends; a duplicate or a repeat finds the record and returns what is stored" (docs/contract.md#keyed-id).
  */
 export function keyedCreate({ keyring, records }: Context, { customer }: Account, request: CreateAuthenticationRequest, key: string) {
-  const [id, ...others] = keyring.idsFor(customer, key) as [string, ...string[]];
+  const [id, ...others] = keyring.idsFor(customer, key);
   const fingerprints = keyring.fingerprints("create", bodyOf(request));
   /** Returns the record if it is of the same request. Throws `bad_request` otherwise. */
   const same = (auth: Authentication) => {
@@ -30,7 +31,7 @@ export function keyedCreate({ keyring, records }: Context, { customer }: Account
   return {
     id,
     /** Digest of the request, stored in its record. */
-    fingerprint: fingerprints[0] as string,
+    fingerprint: fingerprints[0],
     same,
     /** Returns what is stored under the key, if that must be known first: under another secret, or to ask others once. */
     async find(deadline: StoreDeadline, askFirst: boolean) {
@@ -51,14 +52,14 @@ export interface KeyedMessage {
   entry(attempt: number): KeyedStart;
 }
 
-function keyedMessage(keys: readonly string[], requests: readonly string[], otherBody: string): KeyedMessage {
+function keyedMessage(keys: UnderEach<string>, requests: UnderEach<string>, otherBody: string): KeyedMessage {
   return {
     answered(auth) {
       const before = startUnder(keys, auth);
       if (before === undefined || requests.includes(before.request)) return before?.attempt;
       throw new VerifierError("bad_request", otherBody);
     },
-    entry: (attempt) => ({ key: keys[0] as string, request: requests[0] as string, attempt }),
+    entry: (attempt) => ({ key: keys[0], request: requests[0], attempt }),
   };
 }
 
@@ -154,7 +155,7 @@ export function keyedCheck({ clock, keyring }: Context, code: string, call: Chec
     },
     /** Adds the result under the key, in the write that counts it. */
     remember(next: Authentication, status: CheckStatus): Authentication {
-      const [key, request] = [keysFor(next.id)[0] as string, requestsFor(next.id)[0] as string];
+      const [[key], [request]] = [keysFor(next.id), requestsFor(next.id)];
       const isNamed = idempotencyKey === undefined && number !== undefined;
       return { ...next, checks: [...next.checks, { key, request, status, ...(isNamed && { namedAt: clock.now() }) }] };
     },

@@ -1,5 +1,6 @@
 import type { StartRequest } from "../contract/verification.js";
 import { type StoreDeadline, unavailable } from "../core/deadline.js";
+import type { UnderEach } from "../core/keyring.js";
 import { type Authentication, keptSends } from "../domain/authentication.js";
 import { slotOf } from "../domain/ids.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
@@ -10,17 +11,10 @@ import { type Beginning, type Begun, begin } from "./create.js";
 import { asksOthers } from "./outside.js";
 import { type Resent, resend, type StartAgain } from "./retry.js";
 
-/** The slot of a number; during rotation also those under the other secrets. */
-export type Slots = readonly [string, ...string[]];
-
-/** "the slot's id is a keyed hash of customer, scope and number, under `pepper`" (docs/contract.md#slot). */
-export function slotsOf({ keyring }: Context, { customer }: Account, name: string): Slots {
-  return keyring.slotsFor(customer, name) as unknown as Slots;
-}
-
 /** A message for whatever is in a number's slot, or for what this call begins there. */
 export interface SlotMessage extends StartAgain {
-  readonly slots: Slots;
+  /** The slot of the number; during rotation also those under the other secrets. */
+  readonly slots: UnderEach<string>;
   readonly request: StartRequest;
   readonly phone: PhoneNumber;
   readonly deadline: StoreDeadline;

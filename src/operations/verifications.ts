@@ -9,6 +9,7 @@ import type {
   VerificationResult,
   VerificationTarget,
 } from "../contract/verification.js";
+import type { UnderEach } from "../core/keyring.js";
 import { update } from "../core/records/transact.js";
 import { type Authentication, isErased, isVerification, withoutCodes } from "../domain/authentication.js";
 import { stateOf } from "../domain/check.js";
@@ -21,7 +22,7 @@ import { channelOf, correlated, standingOf, toAuthenticationResult, toCheckResul
 import { checkCode } from "./check.js";
 import type { Context } from "./context.js";
 import { type CheckCall, idOfEarlier, keyedStart } from "./idempotency.js";
-import { isRejected, openAmong, type Slots, sendInSlot, slotsOf, unknownIsUndefined } from "./slots.js";
+import { isRejected, openAmong, sendInSlot, unknownIsUndefined } from "./slots.js";
 
 /**
  * Starts a verification of a number, or sends again in the open one: a create in the number's slot, or else a retry of
@@ -180,7 +181,7 @@ async function targetOf(context: Context, account: Account, target: Verification
 }
 
 /** The verification in a number's slot; during rotation, an open one under another secret. */
-async function latestIn(context: Context, account: Account, [slot, ...others]: Slots): Promise<Authentication | undefined> {
+async function latestIn(context: Context, account: Account, [slot, ...others]: UnderEach<string>): Promise<Authentication | undefined> {
   const found = await context.records.find(context.newDeadline(), account.customer, slot);
   const auth = found === undefined || isErased(found.auth) ? undefined : found.auth;
   if (auth !== undefined && stateOf(auth, context.clock.now(), account.policy) === "open") return auth;
@@ -188,10 +189,8 @@ async function latestIn(context: Context, account: Account, [slot, ...others]: S
   return (await openAmong(context, account, context.newDeadline(), others, isOpen)) ?? auth;
 }
 
-/** The slots of a number in a scope. */
-function verificationSlots(context: Context, account: Account, scope = "default", number: string): Slots {
-  return slotsOf(context, account, `${scope}\0${number}`);
-}
+/** "the slot's id is a keyed hash of customer, scope and number, under `pepper`" (docs/contract.md#slot). */
+const verificationSlots = ({ keyring }: Context, { customer }: Account, scope = "default", number: string) => keyring.slotsFor(customer, `${scope}\0${number}`);
 
 /** "another length than the policy's … if the guess budget allows it" (docs/contract.md#code-length). */
 function requireLength(policy: Policy, codeLength = policy.codeLength): void {
