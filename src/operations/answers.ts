@@ -11,7 +11,6 @@ import { timestamp } from "../domain/time.js";
 
 /** The result of create. `number`: from the request, as the record of an ended authentication no longer holds it. */
 export function toAuthenticationResult(auth: Authentication, number: string, policy: Policy, now: number): AuthenticationResult {
-  const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
   return {
     authentication_uuid: auth.id,
     created_at: timestamp(auth.createdAt),
@@ -20,8 +19,15 @@ export function toAuthenticationResult(auth: Authentication, number: string, pol
     phone_number: number,
     ...standingOf(auth, policy, now),
     ...channelOf(auth),
-    ...(retry_after !== undefined ? { retry_after } : isCarrierRefused(auth) && { carrier_refused: true }),
+    ...fateOf(auth, now),
   };
+}
+
+/** What became of the message of a create. */
+export function fateOf(auth: Authentication, now: number): MessageFate {
+  const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
+  if (retry_after !== undefined) return { retry_after };
+  return isCarrierRefused(auth) ? { carrier_refused: true } : {};
 }
 
 /** The channel of the newest message, if it is not SMS. */

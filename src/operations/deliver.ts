@@ -15,7 +15,7 @@ import { creditClaims, pastOf } from "../domain/spam-rules.js";
 import { VerifierError } from "../errors.js";
 import { sendFeedback } from "../messages/feedback.js";
 import { isTestNumber } from "../options/options.js";
-import { toAuthenticationResult } from "./answers.js";
+import { fateOf } from "./answers.js";
 import type { Context } from "./context.js";
 import { keyedDelivery } from "./idempotency.js";
 import { countingRefusals } from "./refusals.js";
@@ -113,7 +113,7 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
     const isCounted = !known && auth.origin?.s !== 1;
     if (result !== "rejected") past.sent(account.customer, isCounted ? pastOf({ ...auth, number: phone.number }, keyring.pseudonym) : []);
   }
-  const { why, ...outcome } = await outcomeOf(context, placed, answerBy, phone.number, policy);
+  const { why, ...outcome } = await outcomeOf(context, placed, answerBy);
   const answer = { ...outcome, delivery_uuid: placed.auth.id, phone_number: phone.number };
   return why === undefined ? answer : { ...answer, message: sentence(why, locale) };
 }
@@ -134,7 +134,7 @@ interface Outcome extends Pick<DeliverResult, "status" | "retry_after"> {
   readonly why?: NotSent;
 }
 
-async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, answerBy: number, number: string, policy: Account["policy"]): Promise<Outcome> {
+async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, answerBy: number): Promise<Outcome> {
   const notSent: Outcome = { status: "no_route", why: "failed" };
   const blocked = (status: "rate_limited" | "spam_detected", seconds: number | undefined): Outcome => ({
     status,
@@ -144,8 +144,8 @@ async function outcomeOf({ clock, records, underWay }: Context, placed: Placed, 
   const { auth } = placed;
   switch (placed.as) {
     case "begun": {
-      const { status, carrier_refused, retry_after } = toAuthenticationResult(auth, number, policy, clock.now());
-      if (status !== "pending") return blocked(status, retry_after);
+      const { carrier_refused, retry_after } = fateOf(auth, clock.now());
+      if (auth.status !== "pending") return blocked(auth.status, retry_after);
       if (carrier_refused === true) return notSent;
       return { status: placed.result === "accepted" ? "sent" : "pending" };
     }

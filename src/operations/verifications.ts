@@ -1,5 +1,5 @@
 import { readDestination, requireChannel } from "../access/destination.js";
-import type * as direct from "../contract/direct.js";
+import type { MessageFate } from "../contract/direct.js";
 import type {
   StartRequest,
   StartResult,
@@ -18,7 +18,7 @@ import { guessBudgetError, type Policy } from "../domain/policy.js";
 import { timestamp } from "../domain/time.js";
 import { VerifierError } from "../errors.js";
 import { storedNumber } from "../messages/number-windows.js";
-import { channelOf, correlated, standingOf, toAuthenticationResult, toCheckResult } from "./answers.js";
+import { channelOf, correlated, fateOf, standingOf, toCheckResult } from "./answers.js";
 import { checkCode } from "./check.js";
 import type { Context } from "./context.js";
 import { type CheckCall, idOfEarlier, keyedStart } from "./idempotency.js";
@@ -54,24 +54,14 @@ export async function start(context: Context, account: Account, request: StartRe
       ...(keyed !== undefined && { starts: [...auth.starts, keyed.entry(auth.attempts + 1)] }),
     }),
   });
-  const answer = (status: StartResult["status"], attempt: number, { carrier_refused, retry_after }: direct.MessageFate = {}): StartResult => {
+  const answer = (status: StartResult["status"], attempt: number, fate: MessageFate = {}): StartResult => {
     const { auth } = placed;
     const { status: state, attempts: _, ...shown } = toVerificationResult(context, account, auth, phone.number);
-    return {
-      ...shown,
-      status,
-      attempt,
-      is_open: state === "open",
-      ...channelOf(auth),
-      ...(carrier_refused !== undefined && { carrier_refused }),
-      ...(retry_after !== undefined && { retry_after }),
-    };
+    return { ...shown, status, attempt, is_open: state === "open", ...channelOf(auth), ...fate };
   };
   switch (placed.as) {
-    case "begun": {
-      const { status, ...fate } = toAuthenticationResult(placed.auth, phone.number, policy, clock.now());
-      return answer(status, status === "pending" ? 1 : 0, fate);
-    }
+    case "begun":
+      return answer(placed.auth.status, placed.auth.status === "pending" ? 1 : 0, fateOf(placed.auth, clock.now()));
     case "resent":
       return placed.attempt === undefined ? answer(placed.status as "denied" | "rate_limited", 0, placed.fate) : answer("pending", placed.attempt);
     case "repeated":
@@ -159,14 +149,11 @@ function toVerificationResult({ clock }: Context, { policy }: Account, auth: Aut
     created_at: timestamp(auth.createdAt),
     expires_at: timestamp(auth.expiresAt),
     attempts: auth.attempts,
-    sends: sendsOf(auth),
+    sends: auth.sends.map(({ attempt, at, channel }) => ({ attempt, at: timestamp(at), ...(channel !== undefined && { channel }) })),
     ...standingOf(auth, policy, now),
     ...correlated(auth),
   };
 }
-
-const sendsOf = ({ sends }: Authentication): StartResult["sends"] =>
-  sends.map(({ attempt, at, channel }) => ({ attempt, at: timestamp(at), ...(channel !== undefined && { channel }) }));
 
 /** The stored verification that a request names. */
 async function targetOf(context: Context, account: Account, target: VerificationTarget, { scope }: VerificationOptions): Promise<Authentication | undefined> {
@@ -184,8 +171,8 @@ async function targetOf(context: Context, account: Account, target: Verification
 async function latestIn(context: Context, account: Account, [slot, ...others]: UnderEach<string>): Promise<Authentication | undefined> {
   const found = await context.records.find(context.newDeadline(), account.customer, slot);
   const auth = found === undefined || isErased(found.auth) ? undefined : found.auth;
-  if (auth !== undefined && stateOf(auth, context.clock.now(), account.policy) === "open") return auth;
   const isOpen = (one: Authentication) => stateOf(one, context.clock.now(), account.policy) === "open";
+  if (auth !== undefined && isOpen(auth)) return auth;
   return (await openAmong(context, account, context.newDeadline(), others, isOpen)) ?? auth;
 }
 
