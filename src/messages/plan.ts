@@ -1,5 +1,5 @@
 import { stackOf } from "../core/loggers.js";
-import { type Authentication, type KeptMessage, type Send, withSend } from "../domain/authentication.js";
+import { type Authentication, type Send, withSend } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textError, withoutCode } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
@@ -58,7 +58,7 @@ export interface PlannedMessage {
 
 /** Plans the next message of an authentication: its code, route and maximum price. */
 export function planMessage(messages: Messages, auth: Authentication, policy: Policy, now: number, wanted: Wanted): PlannedMessage {
-  const { keyring, settings, overrides, monitor, sender } = messages;
+  const { keptCodes, keyring, settings, overrides, monitor, sender } = messages;
   const { given, fallback } = wanted;
   const test = settings.testNumbers.get(auth.number);
   const draw = () => test?.code ?? overrides.codeFor?.(auth.number) ?? keyring.draw(auth.codeLength ?? policy.codeLength);
@@ -70,6 +70,7 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
   const destination = destinationOf(auth, auth.sends, auth.attempts + 1, wanted);
   const route = test === undefined ? planRoute(messages, destination) : undefined;
   const channel = route?.channel ?? sender.channel;
+  const { fallbackAt, keptUntil }: Replacement = test === undefined ? replacementOf(messages, auth, destination, now, route?.route, given) : {};
   const cost: Cost = test === undefined ? parsePrice(route?.price) : "free";
   const ceilings = ceilingsOf(policy.limits, channel);
   const unpriced = unpricedRefusal(cost, ceilings, now);
@@ -80,8 +81,11 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
       route: route?.route,
       ...(channel !== undefined && channel !== "sms" && { channel }),
       ...(fallback && { fallback }),
-      fallbackAt: test === undefined ? silentAt(messages, auth, destination, now, route?.route, given) : undefined,
-      kept: test === undefined ? keptOf(messages, auth, destination, now, route?.route, given) : undefined,
+      fallbackAt,
+      kept:
+        keptUntil === undefined
+          ? undefined
+          : { sealed: keptCodes.seal(ownerOf(auth), given?.text === undefined ? [code] : [code, given.text]), until: keptUntil },
     }),
     isRouted: fallback === undefined || route !== undefined,
     code,
@@ -123,14 +127,31 @@ function destinationOf(auth: Authentication, sends: readonly Send[], attempt: nu
   };
 }
 
+/** What may follow a message on another route. Milliseconds since the epoch. */
+interface Replacement {
+  /** When it falls back if nothing reports its delivery by then. */
+  readonly fallbackAt?: number;
+  /** How long the message of a delivery is kept for a fallback. */
+  readonly keptUntil?: number;
+}
+
+/** How much longer than its fallback's time a code of a delivery is kept. Milliseconds. */
+const keptLonger = minute;
+
 /**
- * When a message falls back if nothing reports its delivery by then (docs/contract.md#fallback): only on a route whose
- * receipts confirm deliveries, and only if another route can follow.
+ * Whether a message may be replaced (docs/contract.md#fallback): after silence only on a route whose receipts confirm
+ * deliveries, and only if another route can follow. A delivery is kept for that (docs/contract.md#fallback-deliveries).
  */
-function silentAt(messages: Messages, auth: Authentication, destination: Destination, now: number, route?: string, given?: GivenMessage): number | undefined {
-  const rules = messages.sender.fallback;
-  if (rules === undefined || !rules.on.includes("silent") || !confirms(messages, rules, route)) return undefined;
-  return mayFallBack(messages, auth, destination, route, given) ? now + patienceOf(messages, rules) : undefined;
+function replacementOf(messages: Messages, auth: Authentication, destination: Destination, now: number, route?: string, given?: GivenMessage): Replacement {
+  const { settings, sender } = messages;
+  const rules = sender.fallback;
+  if (rules === undefined) return {};
+  const bySilence = rules.on.includes("silent") && confirms(messages, rules, route);
+  const isKept = given?.code !== undefined && (bySilence || rules.on.some((reason) => reason !== "silent"));
+  if (!(bySilence || isKept) || !mayFallBack(messages, auth, destination, route, given)) return {};
+  // Not while it is being handed over, or two messages could follow it.
+  const at = now + Math.max(rules.after, settings.sendTimeout);
+  return { ...(bySilence && { fallbackAt: at }), ...(isKept && { keptUntil: at + keptLonger }) };
 }
 
 /** Whether silence on a route means that a message did not arrive. */
@@ -143,31 +164,6 @@ function confirms({ monitor }: Messages, rules: Fallback, route: string | undefi
   }
 }
 
-/** Milliseconds until a message is silent: not while it is being handed over, or two messages could follow it. */
-function patienceOf({ settings }: Messages, { after }: Fallback): number {
-  return Math.max(after, settings.sendTimeout);
-}
-
-/** How much longer than its fallback's time a code of a delivery is kept. Milliseconds. */
-const keptLonger = minute;
-
-/** The message of a delivery, if it is kept for a fallback (docs/contract.md#fallback-deliveries). */
-function keptOf(
-  messages: Messages,
-  auth: Authentication,
-  destination: Destination,
-  now: number,
-  route?: string,
-  given?: GivenMessage,
-): KeptMessage | undefined {
-  const { fallback } = messages.sender;
-  if (fallback === undefined || given?.code === undefined || !mayFallBack(messages, auth, destination, route, given)) return undefined;
-  const onlySilent = fallback.on.every((reason) => reason === "silent");
-  if (onlySilent && !confirms(messages, fallback, route)) return undefined;
-  const sealed = messages.keptCodes.seal(ownerOf(auth), [given.code, ...(given.text === undefined ? [] : [given.text])]);
-  return { sealed, until: now + patienceOf(messages, fallback) + keptLonger };
-}
-
 /** The kept message of a delivery; `undefined` if it cannot be decrypted. */
 export function openKept({ keptCodes }: Messages, auth: Authentication): GivenMessage | undefined {
   const [code, text] = (auth.kept && keptCodes.open(ownerOf(auth), auth.kept.sealed)?.texts) ?? [];
@@ -176,10 +172,10 @@ export function openKept({ keptCodes }: Messages, auth: Authentication): GivenMe
 
 const ownerOf = ({ customer, id }: Authentication) => `${customer}/${id}`;
 
-/** The same for a message that moved to another route than the planned one. `before`: without the message. */
+/** When a message falls back that moved to another route than the planned one. `before`: without the message. */
 export function silentOn(messages: Messages, before: Authentication, { next, wanted }: PlannedMessage, route: string | undefined): number | undefined {
   if (messages.sender.fallback === undefined || route === undefined || route === next.sends.at(-1)?.route) return undefined;
-  return silentAt(messages, before, destinationOf(before, before.sends, next.attempts, wanted), next.lastSendAt, route, wanted.given);
+  return replacementOf(messages, before, destinationOf(before, before.sends, next.attempts, wanted), next.lastSendAt, route, wanted.given).fallbackAt;
 }
 
 /** Whether a message may be replaced by one on another route. `auth`: without the message. */
