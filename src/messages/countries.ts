@@ -104,16 +104,10 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       const hours = partsOf(`${sums}h`, hourly, now);
       const refusals = partsOf(`${sums}r`, hourly, now);
       const days = partsOf(`${sums}d`, weekly, now);
-      const add = (counter: string | undefined, by: number, { long, keptFor }: Parts) => {
-        // Constant for a whole part, so that each counter's end is set only once.
-        const keepUntil = (Math.floor(now / long) + 1) * long + keptFor;
-        if (counter !== undefined && by !== 0) adds.push({ counter, by, now, keepUntil });
-      };
       const by = messagesWeight(own.open) + own.verified;
-      add(hours[0], by, hourly);
-      add(days[0], by, weekly);
-      add(refusals[0], own.refused, hourly);
-      for (const network of networks) add(networkOf(customer, country, network, now)[0], 1, weekly);
+      if (by !== 0) adds.push(tallyOf(`${sums}h`, hourly, by, now), tallyOf(`${sums}d`, weekly, by, now));
+      if (own.refused !== 0) adds.push(tallyOf(`${sums}r`, hourly, own.refused, now));
+      for (const network of networks) adds.push(tallyOf(networkOf(customer, country, network), weekly, 1, now));
       reads.push(...hours, ...refusals, ...days);
     }
     const added = some.map(({ networks }) => [...networks]);
@@ -202,7 +196,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       const key = `${customer}${country}${network}`;
       if (known.get(key) !== undefined) return true;
       try {
-        const counts = await deadline.call(() => store.tally([], networkOf(customer, country, network, clock.now())));
+        const counts = await deadline.call(() => store.tally([], partsOf(networkOf(customer, country, network), weekly, clock.now())));
         if (counts.every((count) => count === 0)) return false;
         known.set(key, 0);
       } catch (err) {
@@ -249,6 +243,10 @@ export function partsOf(name: string, { long, parts }: Pick<Parts, "long" | "par
   return Array.from({ length: parts }, (_, back) => `${name}${(newest - back).toString(36)}`);
 }
 
-function networkOf(customer: string, country: string, network: string, now: number): string[] {
-  return partsOf(`${customer}:w:${country}:${network}:`, weekly, now);
+/** What adds to the newest part of a count. Its end is the same for a whole part, so that it is set only once. */
+export function tallyOf(name: string, parts: Parts, by: number, now: number): Tally {
+  const [counter = ""] = partsOf(name, { ...parts, parts: 1 }, now);
+  return { counter, by, now, keepUntil: (Math.floor(now / parts.long) + 1) * parts.long + parts.keptFor };
 }
+
+const networkOf = (customer: string, country: string, network: string) => `${customer}:w:${country}:${network}:`;

@@ -8,7 +8,7 @@ import { growth } from "../domain/spam-policy.js";
 import { day, hour, minute } from "../domain/time.js";
 import type { Observed } from "../observability/observed.js";
 import type { Tally } from "../ports/store.js";
-import { type Parts, partsOf } from "./countries.js";
+import { type Parts, partsOf, tallyOf } from "./countries.js";
 
 /** Milliseconds from the first count until it is written to the store. */
 const batchFor = 3_000;
@@ -66,10 +66,8 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
   const failed = (err: unknown) => monitor.throttledLog.warn({ err }, "deliveries could not be counted; limits that grow with them may be too low");
 
   const count = (name: string, parts: Parts) => {
-    const now = clock.now();
-    const [counter = ""] = partsOf(name, parts, now);
-    const keepUntil = (Math.floor(now / parts.long) + 1) * parts.long + parts.keptFor;
-    adds.set(counter, { counter, by: (adds.get(counter)?.by ?? 0) + 1, now, keepUntil });
+    const tally = tallyOf(name, parts, 1, clock.now());
+    adds.set(tally.counter, { ...tally, by: tally.by + (adds.get(tally.counter)?.by ?? 0) });
     timer.start();
   };
 
