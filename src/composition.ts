@@ -35,7 +35,6 @@ import { neededCeiling } from "./operations/deliver.js";
 import { type DiagnoseOptions, diagnose } from "./operations/diagnose.js";
 import { fallBack } from "./operations/fall-back.js";
 import { createOperations } from "./operations/operations.js";
-import { tracedOperations } from "./operations/traced.js";
 import { readOptions } from "./options/options.js";
 import type { CustomerConfig, VerifierOptions } from "./options/types.js";
 import type { Customers } from "./ports/customers.js";
@@ -131,8 +130,7 @@ export function compose(options: VerifierOptions) {
   const context = scope.resolve<Context>(tokens.context);
   const { countries, outbox, past, records, statistics, monitor } = context;
   const accounts = scope.resolve<Accounts>(tokens.accounts);
-  const plainOperations = createOperations(context, accounts);
-  const operations = telemetry === undefined ? plainOperations : tracedOperations(plainOperations, telemetry);
+  const operations = createOperations(context, accounts, telemetry);
   let closed = false;
   // Requests after `close` still count, but a gauge would stay at its last value.
   telemetry?.metrics(() => monitor.metrics.readings().filter(({ kind }) => kind === "counter" || !closed));

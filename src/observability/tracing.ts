@@ -4,7 +4,7 @@ import type { SmsSender } from "../ports/sms-sender.js";
 import type { CommitResult, Store } from "../ports/store.js";
 import type { Step, Telemetry } from "../ports/telemetry.js";
 
-/* Wrappers for the store, the sender and the operations. They are used only if there is telemetry. */
+/* Wrappers for the store and the sender. They are used only if there is telemetry. */
 
 const done = () => "done";
 const committed = (answer: CommitResult) => (answer.done ? "done" : answer.refusedBy === undefined ? "lost" : "refused");

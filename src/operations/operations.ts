@@ -21,6 +21,7 @@ import type { Account } from "../domain/policy.js";
 import { unknownAuthentication, VerifierError } from "../errors.js";
 import type { Operation } from "../observability/monitor.js";
 import type { Settings } from "../options/options.js";
+import type { Telemetry } from "../ports/telemetry.js";
 import { check } from "./check.js";
 import type { Context } from "./context.js";
 import { create } from "./create.js";
@@ -48,9 +49,9 @@ export type Operations = ReturnType<typeof createOperations>;
 
 /**
  * The operations, for unchecked input. `caller`: the account of the request's API key; absent in direct calls, which
- * are identified by `customer_uuid` alone.
+ * are identified by `customer_uuid` alone. What requests ask for is traced as steps, if there is `telemetry`.
  */
-export function createOperations(context: Context, accounts: Accounts) {
+export function createOperations(context: Context, accounts: Accounts, telemetry?: Telemetry) {
   /** The input of a direct call, with its customer filled in. */
   const named = (input: unknown, hasKey: boolean): unknown => {
     if (typeof input !== "object" || input === null) return input;
@@ -79,7 +80,7 @@ export function createOperations(context: Context, accounts: Accounts) {
       const key = keyIn(options);
       const began = clock.now();
       const answer = await operation(context, account, request, key);
-      if (name !== undefined) monitor.answered(name, (answer as { readonly status?: string }).status ?? "answered", began);
+      if (name !== undefined) monitor.answered(name, statusOf(answer), began);
       return answer;
     } catch (error) {
       if (name !== undefined) monitor.failed(name, error);
@@ -90,7 +91,10 @@ export function createOperations(context: Context, accounts: Accounts) {
   const underWay = new Set<Promise<unknown>>();
 
   const run: typeof perform = (...call) => {
-    const result = perform(...call);
+    const [name] = call;
+    const work = () => perform(...call);
+    const isTraced = telemetry !== undefined && name !== undefined && name !== "deliver" && name !== "confirm";
+    const result = isTraced ? telemetry.step({ kind: "operation", name, facts: {} }, work, statusOf) : work();
     underWay.add(result);
     const done = () => underWay.delete(result);
     result.then(done, done);
@@ -147,6 +151,11 @@ export function createOperations(context: Context, accounts: Accounts) {
       stats: (input: unknown) => run(undefined, input, parseStats, undefined, ({ statistics }, account, request) => statistics.read(account, request)),
     },
   };
+}
+
+/** What an operation is counted and traced under: its status, if any. */
+function statusOf(answer: unknown): string {
+  return (answer as { readonly status?: string }).status ?? "answered";
 }
 
 const none: CallOptions = {};
