@@ -54,15 +54,6 @@ interface Country {
   asking: Promise<void> | undefined;
 }
 
-/** A verified authentication. */
-interface Verified {
-  /** The number of its messages. */
-  readonly messages: number;
-  /** Its number had not verified within a day. */
-  readonly earns: boolean;
-  readonly network: string | undefined;
-}
-
 const nothing = (): Counts => ({ open: 0, verified: 0, refused: 0 });
 
 export type Countries = ReturnType<typeof createCountries>;
@@ -208,7 +199,8 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     sent: (account: Account, country: string) => void count(account, country, { open: 1 }),
     refused: (account: Account, country: string) => void count(account, country, { refused: 1 }),
 
-    verified(account: Account, country: string, { messages, earns, network }: Verified) {
+    /** Counts a verified authentication with its messages. `earns`: its number had not verified within a day. */
+    verified(account: Account, country: string, { messages, earns, network }: { messages: number; earns: boolean; network: string | undefined }) {
       const one = count(account, country, { open: -messages, verified: earns ? 1 : 0 });
       if (one === undefined) return;
       if (network !== undefined) {

@@ -37,14 +37,8 @@ export function membersOf({ newDeadline, store }: Core, window: string, deadline
   return deadline.call(() => store.members(window, mostMembers));
 }
 
-/** The members of a number's windows. */
-export interface NumberMembers {
-  readonly listed: readonly string[];
-  /** Authentications, newest first. */
-  readonly ids: readonly string[];
-}
-
-export async function membersOfNumber(parts: Messages, ...own: readonly OwnNumber[]): Promise<NumberMembers> {
+/** The members of a number's windows; `ids`: authentications, newest first. */
+export async function membersOfNumber(parts: Messages, ...own: readonly OwnNumber[]) {
   const read = async (of: "sends" | "listed" | "refused") => (await Promise.all(own.map(({ names }) => membersOf(parts, names[of])))).flat();
   const [sends, listed, refused] = await Promise.all([read("sends"), read("listed"), read("refused")]);
   const first = new Map<string, number>();
