@@ -28,10 +28,10 @@ export async function refuseCreate(context: Context, account: Account, refused: 
   const keep = transact(records, context.newDeadline(), account.customer, refused.id, decide, true);
   if (refused.request !== undefined) {
     const { result: stored } = await keep;
-    if (stored === refused) reportRefusal(context, "create", refused.status, refused, refused.decisions);
-    return stored;
+    if (stored !== refused) return stored;
+  } else {
+    storeLater(context, refused.id, keep, { authentication_uuid: refused.id }, "a rejected create could not be stored; `explain` will not find it");
   }
-  storeLater(context, refused.id, keep, { authentication_uuid: refused.id }, "a rejected create could not be stored; `explain` will not find it");
   reportRefusal(context, "create", refused.status, refused, refused.decisions);
   return refused;
 }
