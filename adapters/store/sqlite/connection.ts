@@ -43,11 +43,14 @@ export const isDurableObject = (database: SqliteDatabase | undefined): database 
 
 // Some libraries read a text only up to its first NUL.
 const [nul, mark] = ["\0", "\x01"];
-const escaped = (value: SqliteValue) => (typeof value === "string" ? value.replaceAll(mark, `${mark}b`).replaceAll(nul, `${mark}a`) : value);
-const unescaped = (value: SqliteValue) => (typeof value === "string" ? value.replaceAll(`${mark}a`, nul).replaceAll(`${mark}b`, mark) : value);
+const escaped = (value: SqliteValue) =>
+  typeof value === "string" && (value.includes(nul) || value.includes(mark)) ? value.replaceAll(mark, `${mark}b`).replaceAll(nul, `${mark}a`) : value;
+const unescaped = (value: SqliteValue) =>
+  typeof value === "string" && value.includes(mark) ? value.replaceAll(`${mark}a`, nul).replaceAll(`${mark}b`, mark) : value;
 
 function readable(row: unknown): SqliteRow {
-  return Object.fromEntries(Object.entries(row as SqliteRow).map(([name, value]) => [name, unescaped(value)]));
+  for (const [name, value] of Object.entries(row as SqliteRow)) if (unescaped(value) !== value) (row as Record<string, SqliteValue>)[name] = unescaped(value);
+  return row as SqliteRow;
 }
 
 /** Prepares each statement once. */
