@@ -93,8 +93,7 @@ export function createOperations(context: Context, accounts: Accounts, telemetry
   const run: typeof perform = (...call) => {
     const [name] = call;
     const work = () => perform(...call);
-    const isTraced = telemetry !== undefined && name !== undefined && name !== "deliver" && name !== "confirm";
-    const result = isTraced ? telemetry.step({ kind: "operation", name, facts: {} }, work, statusOf) : work();
+    const result = telemetry === undefined || name === undefined ? work() : telemetry.step({ kind: "operation", name, facts: {} }, work, statusOf);
     underWay.add(result);
     const done = () => underWay.delete(result);
     result.then(done, done);

@@ -3,12 +3,9 @@ export type SpanFacts = Readonly<Record<string, string | number | boolean>>;
 
 /** One step of the verifier's work. */
 export interface Step {
-  /**
-   * `operation`: one of the four operations or another verifier call; `store`: a store call; `carrier`: a message
-   * handed over.
-   */
+  /** `operation`: a call of the verifier; `store`: a call of the store; `carrier`: a message handed over. */
   readonly kind: "operation" | "store" | "carrier";
-  /** `create`, `retry`, `check`, `lookup`; the store's method; `send`. */
+  /** `create`, `start`, `retry`, `check`, `deliver`, `confirm`, `lookup`; the store's method; `send`. */
   readonly name: string;
   readonly facts: SpanFacts;
 }

@@ -4,7 +4,7 @@ import { AggregationTemporality, InMemoryMetricExporter, MeterProvider, Periodic
 import { BasicTracerProvider, InMemorySpanExporter, type ReadableSpan, SimpleSpanProcessor } from "@opentelemetry/sdk-trace-base";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { openTelemetry } from "../../adapters/otel/index.js";
-import type { CodeMessage, Telemetry } from "../../src/index.js";
+import type { CodeMessage, ConfirmRequest, DeliverRequest, Telemetry } from "../../src/index.js";
 import { errorCode, numberOf, setUp } from "../support/verifier.js";
 
 /** What an SDK registers so that spans have their parents. */
@@ -78,6 +78,18 @@ describe("phoneproof/otel", () => {
         .filter((span) => parentOf(span) === check?.spanContext().spanId)
         .map(({ name }) => name),
     ).toContain("phoneproof store commit");
+    await set.close();
+  });
+
+  it("records a span for a delivery and its confirmation", async () => {
+    const set = setUpTraced({ customers: undefined, conversion: "reported" });
+    await set.verifier.deliver({ phone_number: numberOf(1), code: "482913", purpose: "mfa" } as DeliverRequest);
+    await set.verifier.confirm({ phone_number: numberOf(1) } as ConfirmRequest);
+    const operations = set.finished().filter((span) => parentOf(span) === undefined);
+    expect(operations.map(({ name, attributes }) => [name, attributes["phoneproof.result"]])).toEqual([
+      ["phoneproof deliver", "sent"],
+      ["phoneproof confirm", "confirmed"],
+    ]);
     await set.close();
   });
 
