@@ -126,16 +126,10 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   };
   const verifier = createVerifier(withTestOverrides(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
 
-  const notANumber = (number: unknown) =>
-    new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
   const lastTo = (number: string): CodeMessage | undefined => {
-    if (typeof number !== "string") throw notANumber(number);
-    return inbox.last(number.replace(/[^\d+]/g, ""));
-  };
-  const lastMessage = (number?: string) => {
-    if (number === undefined) return inbox.messages.at(-1);
-    if (!e164.test(String(number).replace(/[\s().-]/g, ""))) throw notANumber(number);
-    return lastTo(number);
+    const canonical = String(number).replace(/[\s().-]/g, "");
+    if (!e164.test(canonical)) throw new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
+    return inbox.last(canonical);
   };
   const newest = (number: string): CodeMessage => {
     const message = lastTo(number);
@@ -151,7 +145,12 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     customer_uuid,
     apiKey,
     clock,
-    inbox: { messages: inbox.messages, codeFor: (number) => newest(number).code, lastMessage, clear: inbox.clear },
+    inbox: {
+      messages: inbox.messages,
+      codeFor: (number) => newest(number).code,
+      lastMessage: (number) => (number === undefined ? inbox.messages.at(-1) : lastTo(number)),
+      clear: inbox.clear,
+    },
     callbacks: kept.callbacks,
     async receipt(of, status, details = {}) {
       if (!deliveryStatuses.includes(status))
