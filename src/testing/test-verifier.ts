@@ -45,8 +45,8 @@ export interface TestInbox {
   /** All messages except those that the sender rejected, oldest first. */
   readonly messages: readonly CodeMessage[];
   /**
-   * The code of the newest message to a number. Throws an `Error` if the number is invalid or has no message; the error
-   * lists the numbers that have one.
+   * The code of the newest message to a number. Throws an `Error` if there is none; the error lists the numbers that have
+   * one.
    */
   codeFor(number: string): string;
   /** The newest message, of all or to a number. Throws an `Error` if the number is invalid. */
@@ -126,10 +126,16 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   };
   const verifier = createVerifier(withTestOverrides(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
 
+  const notANumber = (number: unknown) =>
+    new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
   const lastTo = (number: string): CodeMessage | undefined => {
-    const canonical = String(number).replace(/[\s().-]/g, "");
-    if (!e164.test(canonical)) throw new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
-    return inbox.last(canonical);
+    if (typeof number !== "string") throw notANumber(number);
+    return inbox.last(number.replace(/[^\d+]/g, ""));
+  };
+  const lastMessage = (number?: string) => {
+    if (number === undefined) return inbox.messages.at(-1);
+    if (!e164.test(String(number).replace(/[\s().-]/g, ""))) throw notANumber(number);
+    return lastTo(number);
   };
   const newest = (number: string): CodeMessage => {
     const message = lastTo(number);
@@ -145,12 +151,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
     customer_uuid,
     apiKey,
     clock,
-    inbox: {
-      messages: inbox.messages,
-      codeFor: (number) => newest(number).code,
-      lastMessage: (number) => (number === undefined ? inbox.messages.at(-1) : lastTo(number)),
-      clear: inbox.clear,
-    },
+    inbox: { messages: inbox.messages, codeFor: (number) => newest(number).code, lastMessage, clear: inbox.clear },
     callbacks: kept.callbacks,
     async receipt(of, status, details = {}) {
       if (!deliveryStatuses.includes(status))
