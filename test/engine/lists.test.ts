@@ -160,9 +160,9 @@ describe("lists that cannot be loaded", () => {
       },
     ],
     ["rejects", () => Promise.reject(new Error("no list"))],
-    ["answers nonsense", () => "no list" as never],
-    ["answers an unknown key", () => ({ Numbers: [number] }) as never],
-    ["answers a part that is none", () => ({ numbers: "no list" }) as never],
+    ["returns nonsense", () => "no list" as never],
+    ["returns an unknown key", () => ({ Numbers: [number] }) as never],
+    ["returns a part that is not a list", () => ({ numbers: "no list" }) as never],
   ])("a safe list whose source %s counts as empty: it is logged once, and loaded again", async (_, source) => {
     let asked = 0;
     const { judge, clock, log, settle } = setUp({

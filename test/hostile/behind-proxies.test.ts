@@ -36,7 +36,7 @@ describe.skipIf(process.platform === "win32")("phoneproof serve stops under a pr
     expect(await server.end).toBe(0);
   });
 
-  test("a request that has arrived on a kept connection when the drain ends gets a response", async () => {
+  test("a request that has arrived on an open connection when the drain ends gets a response", async () => {
     const server = await running(["--drain", "1"]);
     const proxy = wire(server, "GET /healthz HTTP/1.1\r\nHost: backend\r\n\r\n");
     await until(() => proxy.got.includes("\r\n\r\n"));

@@ -120,7 +120,7 @@ export async function slow(page: Page): Promise<void> {
   await session.send("Network.emulateNetworkConditions", { offline: false, latency: 400, downloadThroughput: -1, uploadThroughput: -1 });
 }
 
-/** Holds the POSTs to a path back until they are let go; tells when each has its response. */
+/** Holds back the POSTs to a path. `letGo` lets them through, and resolves once each has its response. */
 export async function hold(page: Page, path: string): Promise<{ letGo(): Promise<void> }> {
   let letGo = () => {};
   const held = new Promise<void>((resolve) => (letGo = resolve));

@@ -51,10 +51,10 @@ describe.skipIf(!hasChromium("the code field in pages"))("the code field in page
     expect(await page.locator("form").getAttribute("data-submits")).toBe("1");
   });
 
-  test("a late answer to a wrong code leaves the digits typed since then", async () => {
+  test("a late response to a wrong code leaves the digits typed since then", async () => {
     const page = await openElement(`<otp-input></otp-input>`);
     await page.keyboard.press("Tab");
-    await page.keyboard.type("111111"); // the page sends it; its answer takes a while
+    await page.keyboard.type("111111"); // the page sends it; the response takes a while
     await page.keyboard.press("Control+A");
     await page.keyboard.type("23");
     await page.evaluate(`document.querySelector("otp-input").answer = { status: "invalid", remaining_checks: 4 }`);
@@ -63,7 +63,7 @@ describe.skipIf(!hasChromium("the code field in pages"))("the code field in page
     expect(await page.locator("otp-input").locator("input").inputValue()).toBe("234567");
   });
 
-  test("a late answer to a wrong code does not keep the corrected one from being sent", async () => {
+  test("a late response to a wrong code does not keep the corrected one from being sent", async () => {
     const page = await openElement(`<form onsubmit="return false"><otp-input name="code" required></otp-input><button>Check</button></form>`);
     await page.evaluate(`
       const [form] = document.forms;
