@@ -125,6 +125,52 @@ describe.runIf(installed)("on a single server", () => {
     await Promise.all([node?.close(), glide?.close(), upstash?.close()]);
   });
 
+  it("starts no timer of node-redis for the first thousand scripts in progress; further ones have its own time limit", async () => {
+    const { client, close } = await (clients["redis 6"] as (typeof clients)[string])(server);
+    let [timed, untimed] = [0, 0];
+    const node = client as Parameters<typeof fromNodeRedis>[0];
+    const observed: typeof node = {
+      isReady: true,
+      eval: (script, options) => node.eval(script, options),
+      async evalSha(sha, options) {
+        timed++;
+        return node.evalSha(sha, options);
+      },
+      withCommandOptions: (options) => {
+        const without = (node.withCommandOptions as NonNullable<typeof node.withCommandOptions>)(options);
+        return {
+          eval: (script, call) => without.eval(script, call),
+          async evalSha(sha, call) {
+            untimed++;
+            return without.evalSha(sha, call);
+          },
+        };
+      },
+    };
+    const store = redisStore({ client: fromNodeRedis(observed) });
+    await store.get("loads the script");
+    [timed, untimed] = [0, 0];
+    await Promise.all(Array.from({ length: 1_500 }, () => store.get("key")));
+    expect([timed, untimed]).toEqual([500, 1_000]);
+    await store.get("key");
+    expect([timed, untimed]).toEqual([500, 1_001]);
+    await close();
+  });
+
+  it("while node-redis reconnects, the time limit of its commands applies", async () => {
+    const own = await startRedis();
+    const client = await createClient({ url: own.url, commandOptions: { timeout: 20 } })
+      .on("error", () => {})
+      .connect();
+    const store = redisStore({ client });
+    await store.put("key", "value", { now: 0, keepUntil: minute });
+    const lost = new Promise((resolve) => client.once("reconnecting", resolve));
+    await own.stop();
+    await lost;
+    await expect(store.get("key")).rejects.toThrow(/timeout/i);
+    client.destroy();
+  });
+
   it.each(Object.keys(clients))("works through %s after the server has lost its scripts", async (name) => {
     const { client, close } = await (clients[name] as (typeof clients)[string])(server);
     const store = redisStore({ client });
