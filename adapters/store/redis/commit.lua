@@ -17,7 +17,8 @@
 --          "give" makes claims unless the ticket says that it gave back; "undo" takes claims back if the ticket is this
 --          one; "revoke" takes back claims that were made, and blocks further ones
 -- ARGV[2]  the new record: its tokens, separated by ","; "|"; its end; "|"; data that is not read here
--- ARGV[3]  JSON: claims, asks, claims to take back, and names: nothing, or what follows the prefix in each further key.
+-- ARGV[3]  JSON: claims, asks, claims to take back, names (nothing, or what follows the prefix in each further key), and
+--          the indexes, from 0, of the claims whose counts are returned.
 --          A place is the index of a key, from 1. Weights, times and milliseconds are texts: Redis gets them as they are.
 --          Claim: "sum", the places of its oldest part, its newest part and the part to add to, the weight, the limit or
 --          false, the floor or false, milliseconds to keep the part;
@@ -26,14 +27,14 @@
 --          Ask: the places of its oldest and its newest part, and whether a part has two places
 --          Claim to take back: "sum", the place of its part, what to add to it; or "window" or "list", the place, the
 --          member, the time of the claim
--- Returns  "+", the counts of the claims separated by ",", then ";" and those of the asks;
+-- Returns  "+", those counts separated by ",", then ";" and those of the asks;
 --          "!", the index of the first rejected claim, from 0, ",", its count, and, if known, "," and for a window the
 --          earliest time after which it would have been granted, for a sum how many parts later;
 --          "=" and the stored record, or "-" if there is none: it is not the expected one. "-" also: claims are blocked
 local call, number, max, huge, find, match, sub = redis.call, tonumber, math.max, math.huge, string.find, string.match, string.sub
 local spare, mostListed, room = "600000", "10000", 16
 
-local claims, asks, revocations, names = unpack(cjson.decode(ARGV[3]))
+local claims, asks, revocations, names, wanted = unpack(cjson.decode(ARGV[3]))
 local keys, places = KEYS, #KEYS - 1
 if #names > 0 then
   local base = keys[#keys]
@@ -161,7 +162,7 @@ for i, claim in ipairs(claims) do
       write(place, kept, members - 1, lines)
     end
   end
-  counts[i] = text(count)
+  counts[i] = count
 end
 
 local function live(key, life) if call("PTTL", key) < life + 0 then call("PEXPIRE", key, life + spare) end end
@@ -204,4 +205,5 @@ for _, ask in ipairs(asks) do
   for i = oldest, newest do total = total + (fresh and fresh[i - oldest + 1] or held[i] or 0) end
   asked[#asked + 1] = text(total)
 end
-return "+" .. table.concat(counts, ",") .. ";" .. table.concat(asked, ",")
+for i, at in ipairs(wanted) do wanted[i] = text(counts[at + 1]) end
+return "+" .. table.concat(wanted, ",") .. ";" .. table.concat(asked, ",")

@@ -37,8 +37,9 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     const { customer, names, work } = workOf(keys, own.length, change);
     if (cluster) own.push(...names.map((name) => customer + name));
     else if (names.length > 0) own.push(customer);
-    const reply = await ask(commitScript, own, [head, record, JSON.stringify([...work, cluster ? [] : names])]);
-    return outcomeOf(reply, change);
+    const { claims = [], counts = claims.map((_, at) => at) } = change;
+    const reply = await ask(commitScript, own, [head, record, JSON.stringify([...work, cluster ? [] : names, counts])]);
+    return outcomeOf(reply, claims, counts);
   }
 
   function runUnder(ticket: string, action: string, state: string, change: Change, life = ticketLife): Promise<Outcome> {
@@ -167,13 +168,14 @@ function workOf(keys: Keys, places: number, change: Change) {
 /** A time that sorts as text: 13 digits, from 1970 to 2286. */
 const stamp = (time: number) => String(Math.min(Math.max(time, 0), 9_999_999_999_999)).padStart(13, "0");
 
-function outcomeOf(reply: string, { claims = [], counts: wanted }: Change): Outcome {
+/** `wanted`: the indexes of the claims whose counts were asked for, in that order. */
+function outcomeOf(reply: string, claims: readonly Claim[], wanted: readonly number[]): Outcome {
   const text = reply.slice(1);
   if (reply.startsWith("-")) return { done: false };
   if (reply.startsWith("=")) return { done: false, stored: text };
-  const [counts = [], asked = []] = text.split(";").map((list) => (list === "" ? [] : list.split(",").map(Number)));
-  if (reply.startsWith("+")) return { done: true, counts: counts.map((count, at) => (wanted?.includes(at) === false ? undefined : count)), asked };
-  const [refusedBy = 0, count = 0, room] = counts;
+  const [numbers = [], asked = []] = text.split(";").map((list) => (list === "" ? [] : list.split(",").map(Number)));
+  if (reply.startsWith("+")) return { done: true, counts: claims.map((_, at) => numbers[wanted.indexOf(at)]), asked };
+  const [refusedBy = 0, count = 0, room] = numbers;
   if (room === undefined) return { done: false, refusedBy, count };
   const claim = claims[refusedBy] as Claim;
   return "sum" in claim ? { done: false, refusedBy, count, roomPart: claim.part + room } : { done: false, refusedBy, count, roomSince: room };
