@@ -7,7 +7,7 @@ import { basicAuth, digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, bodyForm, isoTime, malformed, openSecrets, readReport, statusWords } from "./kit/report.js";
-import { sameText } from "./kit/signature.js";
+import { sameText, sortedPairs } from "./kit/signature.js";
 
 export interface PlivoSenderOptions extends CarrierOptions {
   readonly authId: string;
@@ -151,13 +151,8 @@ function signedContent(url: string, form: URLSearchParams): string {
   return bareUrl(url) + mark + query + (query === "" || params === "" ? "" : ".") + params;
 }
 
-function sorted(pairs: URLSearchParams, between: string): string[] {
-  return [...new Set(pairs.keys())].sort().flatMap((key) =>
-    pairs
-      .getAll(key)
-      .sort()
-      .map((value) => key + between + value),
-  );
+function sorted(form: URLSearchParams, between: string): string[] {
+  return sortedPairs(form).map(([key, value]) => key + between + value);
 }
 
 /** Parses `2024-05-01 12:00:00.123456`, in UTC. */

@@ -10,6 +10,12 @@ export function sha256Hex(bytes: Uint8Array | string): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
+/** The parameters sorted by name, then value, in one pass: a stranger may post tens of thousands. */
+export function sortedPairs(form: URLSearchParams): [name: string, value: string][] {
+  const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);
+  return [...form].sort(([name, value], [otherName, otherValue]) => order(name, otherName) || order(value, otherValue));
+}
+
 const jwtHashes: ReadonlyMap<unknown, string> = new Map([
   ["HS256", "sha256"],
   ["HS384", "sha384"],

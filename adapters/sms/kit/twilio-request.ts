@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { ReceiptReading, ReceiptRequest } from "../../../src/ports/receipts.js";
 import { badSignature, bodyForm, malformed } from "./report.js";
-import { sameText, sha256Hex } from "./signature.js";
+import { sameText, sha256Hex, sortedPairs } from "./signature.js";
 
 /** The form of an authentic request from Twilio, or why it is not one. */
 export function readTwilioRequest(request: ReceiptRequest, tokens: readonly string[]): URLSearchParams | ReceiptReading {
@@ -24,9 +24,9 @@ export function readTwilioRequest(request: ReceiptRequest, tokens: readonly stri
 
 /** Joins sorted parameters: names and values without separators; a repeated value counts once. */
 function joined(form: URLSearchParams): string {
-  return [...new Set(form.keys())]
-    .sort()
-    .flatMap((key) => [...new Set(form.getAll(key))].sort().map((value) => key + value))
+  return sortedPairs(form)
+    .filter(([key, value], at, all) => at === 0 || all[at - 1]?.[0] !== key || all[at - 1]?.[1] !== value)
+    .flat()
     .join("");
 }
 
