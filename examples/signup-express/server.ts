@@ -51,7 +51,7 @@ const addressOf = (request: Request) => request.ip?.replace(/^\[([^\]%]+).*|^([\
 const field = (request: Request, name: string) => String(request.body?.[name] ?? "");
 
 /** The key of the form, with what was entered: after "back", another number or code is another request. */
-const keyOf = (request: Request, entered: string) => ({ idempotencyKey: (field(request, "key") || randomUUID()) + entered.replace(/\W/g, "") });
+const keyOf = (request: Request, entered: string) => ({ idempotencyKey: (field(request, "key") || randomUUID()) + encodeURIComponent(entered).slice(0, 200) });
 
 const app = express();
 app.set("trust proxy", false); // behind your own proxies: set their number, so that request.ip is the user's and cannot be forged
