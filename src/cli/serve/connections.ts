@@ -5,6 +5,12 @@ import { setImmediate as nextTurn } from "node:timers/promises";
 /** How long a new connection may take to its first request once the server stops. Milliseconds. */
 const firstRequestTime = 250;
 
+interface Connection {
+  last?: IncomingMessage;
+  /** Responses in progress: the first is being written, those of pipelined requests wait. */
+  readonly underWay: Set<ServerResponse>;
+}
+
 export type Connections = ReturnType<typeof followConnections>;
 
 /**
@@ -12,42 +18,47 @@ export type Connections = ReturnType<typeof followConnections>;
  * progress.
  */
 export function followConnections(server: Server) {
-  /** Each with its last request. */
-  const sockets = new Map<Socket, IncomingMessage | undefined>();
-  const underWay = new Map<ServerResponse, Socket>();
+  const connections = new Map<Socket, Connection>();
   let accepted = 0;
   let leaving = false;
   let stopping = false;
-  const isBusy = (socket: Socket) => [...underWay.values()].includes(socket);
+  const underWay = () => [...connections.values()].flatMap((connection) => [...connection.underWay]);
 
   server.on("connection", (socket) => {
     accepted++;
-    sockets.set(socket, undefined);
-    socket.once("close", () => sockets.delete(socket));
+    const connection: Connection = { underWay: new Set() };
+    connections.set(socket, connection);
+    socket.once("close", () => {
+      connections.delete(socket);
+      // Node says nothing of responses that waited.
+      for (const response of connection.underWay) if (response.socket === null) response.emit("close");
+    });
   });
   server.prependListener("request", (request, response) => {
     const { socket } = request;
-    sockets.set(socket, request);
-    underWay.set(response, socket);
+    const connection = connections.get(socket);
+    if (connection === undefined) return;
+    connection.last = request;
+    connection.underWay.add(response);
     if (leaving) response.setHeader("connection", "close");
     response.once("close", () => {
-      underWay.delete(response);
+      connection.underWay.delete(response);
       // Its headers may have been written before the stop.
-      if (stopping && !isBusy(socket)) socket.destroySoon();
+      if (stopping && connection.underWay.size === 0) socket.destroySoon();
     });
   });
 
   /** From now on each response closes its connection: clients use another server for their next request. */
   const leave = () => {
     leaving = true;
-    for (const response of underWay.keys()) if (!response.headersSent) response.setHeader("connection", "close");
+    for (const response of underWay()) if (!response.headersSent) response.setHeader("connection", "close");
   };
 
   return {
     /** The response in progress on this connection. */
-    answerOn: (socket: Socket) => [...underWay].find(([, of]) => of === socket)?.[0],
+    answerOn: (socket: Socket) => connections.get(socket)?.underWay.values().next().value,
     /** Whether the body of the last request on this connection is still arriving; its response may have ended. */
-    isReading: (socket: Socket) => sockets.get(socket)?.complete === false,
+    isReading: (socket: Socket) => connections.get(socket)?.last?.complete === false,
     leave,
     /**
      * Reads what has arrived, accepts no more connections, closes idle ones, and waits for the others. Returns how many
@@ -64,16 +75,15 @@ export function followConnections(server: Server) {
       }
       stopping = true;
       const closed = new Promise((resolve) => server.close(resolve));
-      const busy = new Set(underWay.values());
-      for (const [socket, last] of sockets) if (!busy.has(socket) && last !== undefined) socket.destroy();
+      for (const [socket, { last, underWay }] of connections) if (underWay.size === 0 && last !== undefined) socket.destroy();
       const closeUnused = () => {
-        for (const [socket, last] of sockets) if (last === undefined) socket.destroy();
+        for (const [socket, { last }] of connections) if (last === undefined) socket.destroy();
       };
       const timer = setTimeout(closeUnused, firstRequestTime);
       let cutOff = 0;
       const cut = () => {
-        cutOff = underWay.size;
-        for (const socket of sockets.keys()) socket.destroy();
+        cutOff = underWay().length;
+        for (const socket of connections.keys()) socket.destroy();
       };
       if (deadline.aborted) cut();
       deadline.addEventListener("abort", cut, { once: true });
