@@ -36,9 +36,9 @@ export interface PostgresStoreOptions {
 /** A store in PostgreSQL. */
 export interface PostgresStore extends Store {
   /**
-   * Creates what is missing of the schema, tables, keys, indexes and functions, and upgrades them in numbered steps. It
-   * is one statement, safe when many processes start at once. If something is missing, the role must own the schema, or
-   * have the right to create it.
+   * Creates what is missing of the schema, tables, keys, indexes and functions, replaces functions of an earlier release
+   * or of another schema, and upgrades in numbered steps. It is one statement, safe when many processes start at once.
+   * If something is missing or differs, the role must own the schema, or have the right to create it.
    *
    * @throws Error if the role lacks that right; the owner of the database can run `schemaSql()` instead.
    */

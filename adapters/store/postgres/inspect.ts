@@ -42,7 +42,8 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
 /** Missing parts and rights of an existing schema, each with what adds it. */
 async function missingParts(ask: Ask, s: string, role: string): Promise<string[]> {
   const again = "call await store.ensureSchema(), or run schemaSql() as the owner of the schema";
-  const checks = partsOf(s).flatMap(({ kind, at, id, missing, sql }) => {
+  const parts = partsOf(s);
+  const checks = parts.flatMap(({ kind, at, id, missing, sql }) => {
     const whole = `${kind} ${at}`;
     const isStep = whole === `table ${s}.step`;
     const hidden = `row_security_active(${id}) and not exists (select from pg_policy where polrelid = ${id})`;
@@ -53,12 +54,22 @@ async function missingParts(ask: Ask, s: string, role: string): Promise<string[]
       ...(kind === "table" ? [[hidden, `row level security of ${at} has no policy: alter ${whole} disable row level security`]] : []),
     ];
   });
-  const missing = await ask<{ it: string }>(
+  const missing = await failing(ask, checks);
+  if (missing.length > 0) return missing;
+  const [step] = await ask<{ reached: number }>(`select coalesce(max(number), 0) as reached from ${s}.step`);
+  const reached = Number(step?.reached);
+  if (reached < newestStep) return [`the schema ${s} is at step ${reached} of ${newestStep}: ${again}`];
+  const functions = parts.flatMap(({ kind, at, differs }) =>
+    kind === "function" ? [[differs, `the function ${at} is not the one of this release: ${again}`]] : [],
+  );
+  return reached === newestStep ? failing(ask, functions) : [];
+}
+
+/** Of conditions in SQL, each with a text, the texts of those that are true. */
+async function failing(ask: Ask, checks: readonly (readonly string[])[]): Promise<string[]> {
+  const rows = await ask<{ it: string }>(
     `select it from rows from (unnest(array[${checks.map(([check]) => check)}]), json_array_elements_text($1::text::json)) as part (fails, it) where fails`,
     [JSON.stringify(checks.map(([, it]) => it))],
   );
-  if (missing.length > 0) return missing.map(({ it }) => it);
-  const [step] = await ask<{ reached: number }>(`select coalesce(max(number), 0) as reached from ${s}.step`);
-  const reached = Number(step?.reached);
-  return reached >= newestStep ? [] : [`the schema ${s} is at step ${reached} of ${newestStep}: ${again}`];
+  return rows.map(({ it }) => it);
 }

@@ -1,3 +1,5 @@
+import { createHash } from "node:crypto";
+
 /** `ends` is the minute, on the database's clock, after which a row may be deleted. A counter is part -1 of a sum. */
 const tables: Readonly<Record<string, string>> = {
   step: "number integer, made timestamptz not null default now(), primary key (number)",
@@ -156,12 +158,19 @@ end $$`,
   };
 }
 
-/** The parts of the schema `s` (a quoted name). While a table is missing, its columns and its key are not. */
+/**
+ * The parts of the schema `s` (a quoted name). While a table is missing, its columns and its key are not. `differs`: a
+ * function's body is not the one of this release, or another schema's.
+ */
 export function partsOf(s: string) {
   const part = (kind: string, name: string, sql: string, within?: string) => {
     const at = `${s}.${name}`;
     const id = `to_reg${kind === "function" ? "procedure" : "class"}('${at}')`;
-    return { kind, at, id, missing: within ? `${id} is not null and not exists (select from ${within} = ${id})` : `${id} is null`, sql };
+    const hash = createHash("sha256")
+      .update(sql.split("$$")[1] ?? "")
+      .digest("hex");
+    const differs = `exists (select from pg_proc where oid = ${id} and encode(sha256(convert_to(prosrc, 'UTF8')), 'hex') <> '${hash}')`;
+    return { kind, at, id, missing: within ? `${id} is not null and not exists (select from ${within} = ${id})` : `${id} is null`, differs, sql };
   };
   return [
     ...Object.entries(tables).flatMap(([table, text]) => {
@@ -184,14 +193,18 @@ export function partsOf(s: string) {
   ];
 }
 
-/** The newest step. Each replaces the functions; what is missing is added at any step. */
+/**
+ * The newest step: one more in each release that changes a function, or processes of the release before would put
+ * theirs back. Each step replaces the functions; what is missing is added at any step, and functions that differ are
+ * replaced at the newest one.
+ */
 export const newestStep = 1;
 
 /** Returns one statement: it is applied as a whole, by one process at a time. The lock ends with it. */
 export function schemaSql(s: string): string {
   const parts = partsOf(s);
-  const added = (kinds: RegExp, or = "") =>
-    parts.map(({ kind, missing, sql }) => (kinds.test(kind) ? `  if ${or}${missing} then\n    ${sql};\n  end if;\n` : "")).join("");
+  const added = (kinds: RegExp, isOutdated: (differs: string) => string = () => "") =>
+    parts.map(({ kind, missing, differs, sql }) => (kinds.test(kind) ? `  if ${isOutdated(differs)}${missing} then\n    ${sql};\n  end if;\n` : "")).join("");
   return `do $phoneproof$
 declare
   reached integer;
@@ -199,6 +212,6 @@ begin
   perform pg_advisory_xact_lock(hashtext('phoneproof'));
   if to_regnamespace('${s}') is null then create schema ${s}; end if;
 ${added(/^(table|primary|index)/)}  reached := coalesce((select max(number) from ${s}.step), 0);
-${added(/^function/, `reached < ${newestStep} or `)}  if reached < ${newestStep} then insert into ${s}.step (number) values (${newestStep}); end if;
+${added(/^function/, (differs) => `reached < ${newestStep} or reached = ${newestStep} and ${differs} or `)}  if reached < ${newestStep} then insert into ${s}.step (number) values (${newestStep}); end if;
 end $phoneproof$`;
 }
