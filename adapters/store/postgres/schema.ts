@@ -213,5 +213,5 @@ begin
   if to_regnamespace('${s}') is null then create schema ${s}; end if;
 ${added(/^(table|primary|index)/)}  reached := coalesce((select max(number) from ${s}.step), 0);
 ${added(/^function/, (differs) => `reached < ${newestStep} or reached = ${newestStep} and ${differs} or `)}  if reached < ${newestStep} then insert into ${s}.step (number) values (${newestStep}); end if;
-end $phoneproof$`;
+end $phoneproof$;`;
 }
