@@ -1,11 +1,12 @@
 import { pick } from "../../kit/json.js";
 
+/** How to fix a schema that is missing or incomplete; and one that `ensureSchema` itself cannot complete. */
+const toMake = "call await store.ensureSchema() once, or run schemaSql() with your own migrations";
+export const toRepair = "run phoneproof doctor, which names each missing part with the statement that adds it";
+
 /** What PostgreSQL error codes mean here, and how to fix them. */
-const meanings: readonly (readonly [codes: RegExp, what: string])[] = [
-  [
-    /^(3F000|42P01|42P10|42883|42703)$/,
-    "tables, keys or functions are missing or older than this release: call await store.ensureSchema() once, or run schemaSql() with your own migrations",
-  ],
+const meanings = (ofSchema: string): readonly (readonly [codes: RegExp, what: string])[] => [
+  [/^(3F000|42P01|42P10|42883|42703)$/, `tables, keys or functions are missing or older than this release: ${ofSchema}`],
   [/^42501$/, "the role lacks a right that the store needs (docs/stores.md, PostgreSQL)"],
   [/^25006$/, "the server is read-only, as a standby is: connect to the primary (docs/stores.md, PostgreSQL, Failover)"],
 ];
@@ -22,12 +23,12 @@ function ofServer(error: unknown): { readonly message?: unknown; readonly code?:
 
 /**
  * The error that the store throws for a client's error. Values are left out: PostgreSQL and its clients quote them, and
- * they do not belong in a log.
+ * they do not belong in a log. `ofSchema`: the fix for a schema that is incomplete.
  */
-export function errorOf(error: unknown): Error {
+export function errorOf(error: unknown, ofSchema = toMake): Error {
   const { message, code } = ofServer(error);
   const text = isOfValue({ code }) ? "the server rejected a value" : String(message || "an error without a message").split("\n")[0];
-  const [, what] = meanings.find(([codes]) => codes.test(String(code))) ?? [];
+  const [, what] = meanings(ofSchema).find(([codes]) => codes.test(String(code))) ?? [];
   return Object.assign(new Error(`postgresStore: ${text}${code ? ` (${String(code)})` : ""}${what ? `: ${what}` : ""}`), code ? { code } : {});
 }
 

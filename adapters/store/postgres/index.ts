@@ -4,7 +4,7 @@ import { customerOf, firstName, refuseLarge } from "../../kit/store.js";
 import { batched } from "./batch.js";
 import { type PostgresJs, type PostgresPool, type RunQuery, recognise, rowsOf } from "./clients.js";
 import { type Argument, argumentOf, minutes, type Outcome, parseRecord, resultOf } from "./commit.js";
-import { errorOf, isOfValue, isRolledBack } from "./errors.js";
+import { errorOf, isOfValue, isRolledBack, toRepair } from "./errors.js";
 import { inspect } from "./inspect.js";
 import { earliestEnd, recordJson, schemaSql as sqlOf } from "./schema.js";
 import { clean, original } from "./texts.js";
@@ -88,13 +88,13 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
   const s = quoted(schema);
   let sweptAt = Number.NEGATIVE_INFINITY;
 
-  async function ask<Row>(text: string, values: (string | null)[] = []): Promise<readonly Row[]> {
+  async function ask<Row>(text: string, values: (string | null)[] = [], ofSchema?: string): Promise<readonly Row[]> {
     const began = performance.now();
     for (let tries = 1; ; tries++) {
       try {
         return rowsOf<Row>(await run(text, values));
       } catch (error) {
-        if (!isRolledBack(error) || tries === maxTries || performance.now() - began > patience) throw errorOf(error);
+        if (!isRolledBack(error) || tries === maxTries || performance.now() - began > patience) throw errorOf(error, ofSchema);
       }
     }
   }
@@ -187,7 +187,7 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     inspect: (until) => inspect(ask, s, until),
 
     async ensureSchema(): Promise<void> {
-      await ask(schemaSql(schema));
+      await ask(schemaSql(schema), [], toRepair);
     },
 
     schemaSql: () => schemaSql(schema),
