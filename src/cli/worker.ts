@@ -33,12 +33,12 @@ export function readWorkerSettings(args: readonly string[], env: Environment) {
  * closes the verifier. It works even if the verifier has a worker too: in one process no two take the same record.
  *
  * @returns The exit code: 0; 1 if the single flush of `--once` failed or was stopped; 2 if the module exports no
- * verifier. Clients that the module opened are still open.
+ * verifier, or with `--once` if its store cannot be opened. Clients that the module opened are still open.
  */
 export async function runWorker({ module, place, interval, once }: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   let verifier: Verifier;
   try {
-    verifier = await verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`), [], { waits: true });
+    verifier = await verifierOf(module, place, (line) => err(`phoneproof: ${line}\n`), [], { waits: !once });
   } catch (error) {
     err(`phoneproof: ${(error as Error).message}\n`);
     return 2;

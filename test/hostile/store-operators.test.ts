@@ -1,4 +1,4 @@
-import { chmodSync } from "node:fs";
+import { chmodSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { GlideClient } from "@valkey/valkey-glide";
 import { Redis } from "ioredis";
@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
+import { verifierOf } from "../../src/cli/module.js";
 import { newDatabase, newStore, poolOf, postgresServer, sql } from "../support/postgres.js";
 import { type RedisServer, redisIsInstalled, startRedis, until } from "../support/redis.js";
 import { setUp } from "../support/verifier.js";
@@ -36,11 +37,14 @@ describe.skipIf(!redisIsInstalled(suite))("operators of Redis", () => {
     expect({ code, fault: /^fault.*/m.exec(printed)?.[0] }).toEqual({ code: 0, fault: undefined });
   });
 
-  it("doctor ends on the documented module of redis while the server is down", async () => {
+  it("a command that does not wait for its store gives up the documented module of redis while the server is down", async () => {
     const { folder, remove } = application();
     onTestFinished(remove);
-    const { code } = await doctor(folder, "redis.js", blockOf("// redis.ts"), { REDIS_URL: "redis://127.0.0.1:1" }, 2_500);
-    expect(code).toBe(1);
+    const file = join(folder, "redis.js");
+    writeFileSync(join(folder, "required.js"), 'export const required = () => "redis://127.0.0.1:1";');
+    writeFileSync(file, blockOf("// redis.ts"));
+    const opened = verifierOf(file, { file: undefined, isAsked: false }, () => undefined, [], { patience: 300 });
+    await expect(opened).rejects.toThrow(/has not settled for 0.3 s: it probably waits for its store/);
   });
 
   it("the documented rights are enough for each client of the table, Valkey GLIDE too", async () => {
