@@ -1,5 +1,7 @@
 import { CorruptRecord } from "../../kit/store.js";
 
+const readOnly = /readonly|query_only/i;
+
 /**
  * SQLite errors: the pattern, what it means, and the fix. Their texts are the same in all libraries and contain no
  * values.
@@ -7,7 +9,7 @@ import { CorruptRecord } from "../../kit/store.js";
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
   [/is locked|SQLITE_(BUSY|LOCKED)/i, "is locked by another process", "end the process that keeps a transaction open, or raise option `busyTimeout`"],
   [/cannot start a transaction within/i, "has a transaction open", "give the store its own handle"],
-  [/readonly|query_only/i, "is read-only", "open it for writing, and let the process write to its folder too"],
+  [readOnly, "is read-only", "open it for writing, and let the process write to its folder too"],
   [/database or disk is full/i, "is full", "make room on the disk, or raise max_page_count; nothing was written"],
   [
     /malformed|not a database|file is encrypted/i,
@@ -28,6 +30,9 @@ const wordsOf = (error: unknown): string => {
 export function isBusy(error: unknown): boolean {
   return meanings[0]?.[0].test(wordsOf(error)) === true || meanings[1]?.[0].test(wordsOf(error)) === true;
 }
+
+/** Whether the process may only read the database. */
+export const isReadOnly = (error: unknown): boolean => readOnly.test(wordsOf(error));
 
 /** The database in its current state does not allow the operation. */
 export class SqliteError extends Error {}

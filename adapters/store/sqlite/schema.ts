@@ -1,5 +1,5 @@
 import { type Connection, isDurableObject, type SqliteDatabase, type SqliteValue } from "./connection.js";
-import { SqliteError } from "./errors.js";
+import { isReadOnly, SqliteError } from "./errors.js";
 
 /** The index that `lease` uses. */
 const wakeIndex = "CREATE INDEX phoneproof_wake ON phoneproof_records (wake_at) WHERE wake_at IS NOT NULL";
@@ -26,9 +26,23 @@ const has = ({ get }: Connection, name: string): boolean => get("SELECT 1 FROM s
 /** Whether the database has the store's tables. */
 export const isMade = (connection: Connection): boolean => has(connection, "phoneproof_schema");
 
-/** What the tables lack, with the fix. */
-export const missingIn = (connection: Connection): string[] =>
-  has(connection, "phoneproof_wake") ? [] : [`the index phoneproof_wake is missing, so finding due callbacks reads all records: run ${wakeIndex}`];
+/** What the tables lack, and whether they can be written, with the fix. */
+export const missingIn = (connection: Connection): string[] => [
+  ...(has(connection, "phoneproof_wake") ? [] : [`the index phoneproof_wake is missing, so finding due callbacks reads all records: run ${wakeIndex}`]),
+  ...(canWrite(connection)
+    ? []
+    : ["the database is read-only: let the process write to the file, its -wal, its -shm and their folder (owner and mode), and open it for writing"]),
+];
+
+/** Runs a write of nothing. If it fails because another process writes, this one could later. */
+function canWrite({ run }: Connection): boolean {
+  try {
+    run("DELETE FROM phoneproof_schema WHERE 0");
+    return true;
+  } catch (error) {
+    return !isReadOnly(error);
+  }
+}
 
 /** Configures the handle and upgrades the tables. Any number of processes may do so at the same time. */
 export function prepare(connection: Connection, database: SqliteDatabase, synchronous: Synchronous): void {
