@@ -640,7 +640,10 @@ describe.runIf(installed)("on a single server", () => {
       [{ name: "Odd" }, "redisStore: Odd"],
       ["a text", "redisStore: a text"],
       [undefined, "redisStore: undefined"],
-      [new Error('ERR no, command was: ["+33612345678"]', { cause: new Error("x command was: +33612345678") }), "redisStore: ERR no (x)"],
+      [
+        new Error('ERR no, command was: ["+33612345678"]', { cause: new Error("x command was: +33612345678") }),
+        `redisStore: the server behind option \`client\` rejected a command (ERR no (x)): look for the reason in its log and settings`,
+      ],
     ];
     for (const [fault, words] of faults) {
       const store = redisStore({ client: () => Promise.reject(fault) });

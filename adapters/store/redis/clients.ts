@@ -108,27 +108,34 @@ function bySha(send: (command: "evalsha" | "eval", ...call: Parameters<RunScript
 
 export const toPrimary = "connect to the primary, or promote it with REPLICAOF NO ONE";
 
-/** Client errors: the pattern, what it means, and the fix. */
-const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
+/** Client errors: the pattern, what it means, and the fix. The last one is any other reply of the server. */
+const meanings = (prefix: string): readonly (readonly [pattern: RegExp, what: string, fix: string])[] => [
   [/CROSSSLOT|same slot/i, "is a cluster", "pass a client of the whole cluster, and set option `cluster: true` if it is not detected"],
   [/\bMOVED\W+\d+/i, "is one node of a cluster", "pass a client of the whole cluster"],
   [
     /NOPERM|user executing the script can't/i,
     "denies its user a right",
-    "grant the rights of docs/stores.md, for example with ACL SETUSER app ~phoneproof* +eval +evalsha +ping +@read +@write",
+    `grant the rights of docs/stores.md, for example with ACL SETUSER app ~${prefix}* +eval +evalsha +ping +@read +@write`,
   ],
+  [/\bBUSY\b/, "is busy with a script", "wait until it ends, or end it with SCRIPT KILL"],
+  [/\bLOADING\b/, "is loading its data", "wait until it has loaded it"],
+  [/\bMASTERDOWN\b/, "is a replica without its primary", toPrimary],
+  [/\bNOREPLICAS\b/, "has too few replicas to accept writes", "start its replicas, or lower min-replicas-to-write"],
+  [/\bMISCONF\b/, "cannot save its data to the disk, and rejects writes", "look for the reason in its log, and make room on its disk"],
+  [/\b(NOAUTH|WRONGPASS)\b/, "rejects the credentials", "correct the user and password of its client"],
   [/\bREADONLY\b/, "is a replica", toPrimary],
   [/\bOOM\b/, "is full", "raise its maxmemory, or remove other data"],
   [/unknown (redis )?command/i, "is too old or has commands disabled", "use Redis 6.2 or newer, Valkey, or Upstash"],
+  [/^(ERR|[A-Z]{5,}) [^(]/, "rejected a command", "look for the reason in its log and settings"],
 ];
 
 /**
  * The error that the store throws for a client's error. Clients include the command, and with it phone numbers and
- * digests, which do not belong in a log; some have only a class name.
+ * digests, which do not belong in a log; some have only a class name. `prefix`: of the store's keys.
  */
-export function errorOf(error: unknown): Error {
+export function errorOf(error: unknown, prefix: string): Error {
   const text = wordsOf(error);
-  const [, what, fix] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
+  const [, what, fix] = meanings(prefix).find(([pattern]) => pattern.test(text)) ?? [];
   return new Error(what === undefined ? `redisStore: ${text}` : `redisStore: the server behind option \`client\` ${what} (${text}): ${fix}`);
 }
 
