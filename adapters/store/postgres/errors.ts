@@ -4,11 +4,23 @@ import { pick } from "../../kit/json.js";
 const toMake = "call await store.ensureSchema() once, or run schemaSql() with your own migrations";
 export const toRepair = "run phoneproof doctor, which names each missing part with the statement that adds it";
 
-/** What PostgreSQL error codes mean here, and how to fix them. */
+/** What PostgreSQL error codes mean here, and how to fix them. The last one is any other reply of the server. */
 const meanings = (ofSchema: string): readonly (readonly [codes: RegExp, what: string])[] => [
   [/^(3F000|42P01|42P10|42883|42703)$/, `tables, keys or functions are missing or older than this release: ${ofSchema}`],
   [/^42501$/, "the role lacks a right that the store needs (docs/stores.md, PostgreSQL)"],
   [/^25006$/, "the server is read-only, as a standby is: connect to the primary (docs/stores.md, PostgreSQL, Failover)"],
+  [/^53[12]00$/, "the server is out of disk or memory: make room"],
+  [/^53300$/, "no connection is left: lower `max` of the pools, raise max_connections or the role's connection limit, or use PgBouncer"],
+  [/^53400$/, "a limit of the server's configuration is reached: raise it"],
+  [/^57014$/, "the statement was canceled, as by statement_timeout: see what keeps the server busy or holds a lock"],
+  [/^57P0[1-3]$/, "the server is starting or shutting down: wait until it accepts connections"],
+  [
+    /^08P01$/,
+    "the server or its pooler rejects what the client sends: behind PgBouncer, leave statement_timeout out of the client's settings (docs/stores.md, PostgreSQL)",
+  ],
+  [/^(28P01|28000)$/, "the server rejects the user or the password: correct them in the client's settings, or let the user in with pg_hba.conf"],
+  [/^3D000$/, "the database does not exist: create it, or correct its name in the client's settings"],
+  [/^(?!08|2[23]|P0001|P[1-9])(?=.*\d)[0-9A-Z]{5}$/, "look for the reason in the server's log"],
 ];
 
 /** The server's error within a client's: Drizzle has it in `cause`, Prisma in `meta`, and Bun has its code in `errno`. */
