@@ -142,7 +142,7 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
 /** Takes the fix off a store's error that ends with one: all of a file, and those whose cause the store knows. */
 export function withFix(message: string): { readonly fault: string; readonly fix?: string | undefined } {
   const [, fault = message, fix] =
-    /^(sqliteStore: .+|redisStore: the server behind option `client` .+\)|postgresStore: .+ \(\w{5}\)): (.+)$/.exec(message) ?? [];
+    /^(sqliteStore: .+|(?:redis|mongo)Store: the server behind option `\w+` .+\)|postgresStore: .+ \(\w{5}\)): (.+)$/.exec(message) ?? [];
   return { fault, fix };
 }
 

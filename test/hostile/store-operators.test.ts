@@ -4,6 +4,7 @@ import { GlideClient } from "@valkey/valkey-glide";
 import { Redis } from "ioredis";
 import { Client } from "pg";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
+import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
@@ -114,6 +115,16 @@ describe("operators of SQLite", () => {
     const { code, printed } = await doctor(folder, "verifier.mjs", module);
     expect(printed).toMatch(/read-only/);
     expect(code).toBe(1);
+  });
+});
+
+describe("operators of MongoDB", () => {
+  it("doctor does not say to start a MongoDB that rejects the name of the database", async () => {
+    const rejected = Object.assign(new Error("Invalid namespace specified"), { name: "MongoServerError", code: 73 });
+    const db = { databaseName: "app", collection: () => ({}), command: () => Promise.reject(rejected) };
+    const [finding = ""] = await findingsOn(mongoStore({ db: db as never }));
+    expect(finding).toContain("(MongoServerError 73: Invalid namespace specified): shorten the database's name to 63 bytes");
+    expect(finding).not.toMatch(startTheServer);
   });
 });
 
