@@ -7,6 +7,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
 import { redisStore } from "../../adapters/store/redis/index.js";
+import { openFile } from "../../adapters/store/sqlite/file.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { verifierOf } from "../../src/cli/module.js";
 import { newDatabase, newStore, poolOf, postgresServer, sql } from "../support/postgres.js";
@@ -118,6 +119,22 @@ describe("operators of SQLite", () => {
   });
 });
 
+describe("operators of SQLite while another process writes", () => {
+  it("inspect returns at once, and does not report the database as read-only", async () => {
+    const { folder, remove } = application();
+    onTestFinished(remove);
+    const file = join(folder, "busy.db");
+    const store = sqliteStore({ file, busyTimeout: 5_000 });
+    await store.get("any");
+    const other = await openFile(file);
+    onTestFinished(() => other.close());
+    other.exec("BEGIN IMMEDIATE");
+    const began = performance.now();
+    expect((await store.inspect?.(0))?.missing).toBeUndefined();
+    expect(performance.now() - began).toBeLessThan(1_000);
+  });
+});
+
 describe("operators of MongoDB", () => {
   it("doctor does not say to start a MongoDB that rejects the name of the database", async () => {
     const rejected = Object.assign(new Error("Invalid namespace specified"), { name: "MongoServerError", code: 73 });
@@ -172,6 +189,19 @@ describe.skipIf(!postgres)("operators of PostgreSQL", () => {
     expect(await faultOf(store)).toContain("P0001");
     await store.ensureSchema();
     expect(await faultOf(store)).toBe("");
+  });
+
+  it("functions of a newer step are neither replaced nor reported, and a role that owns nothing may call ensureSchema() when nothing differs", async () => {
+    const { url, pool, store, close } = await newStore(postgres);
+    onTestFinished(close);
+    await sql(url, "do $$ begin create role app; exception when duplicate_object then null; end $$");
+    await sql(url, "grant usage on schema phoneproof to app", "grant select on all tables in schema phoneproof to app");
+    await sql(url, `set role app; ${store.schemaSql()}`);
+    const newer = "create or replace function phoneproof.tally(adds text, reads text) returns text language sql as $$ select 'of a newer release' $$";
+    await pool.query(`insert into phoneproof.step (number) values (1000); ${newer}`);
+    await store.ensureSchema();
+    expect(await findingsOn(store)).toEqual([]);
+    expect(await sql(url, "select phoneproof.tally('', '') as it")).toEqual([{ it: "of a newer release" }]);
   });
 
   it("ensureSchema() that rejects does not say to call ensureSchema()", async () => {
