@@ -59,10 +59,14 @@ export async function verifierOf(
   return verifier;
 }
 
-/** Waits until the store responds, up to `connectTimeout`. What keeps it from responding is for the command to report. */
+/**
+ * Waits until the store responds, up to `connectTimeout`. What keeps it from responding is for the command to report.
+ * The pause comes first: the verifier logs that its store fails.
+ */
 async function connected({ ping }: Partial<Verifier>): Promise<void> {
   const until = performance.now() + connectTimeout;
-  while ((await ping?.({ brief: true }))?.ok === false && performance.now() < until) await sleep(50);
+  do await sleep(100);
+  while ((await ping?.({ brief: true }))?.ok === false && performance.now() < until);
 }
 
 /** The hooks that the module exports as `hooks`, for `hooks(verifier, list)`. Throws an `Error` that names the fix. */
