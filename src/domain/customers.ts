@@ -76,7 +76,9 @@ export function withKeyInPlaceOf(customer: CustomerRecord, id: string | undefine
   if (lasting.length > 1)
     return { problem: `the customer has ${lasting.length} keys, ${lasting.map((one) => one.id).join(" and ")}: name the one to replace as key_id` };
   const endsAt = Math.min(now + overlap, old.endsAt ?? Number.POSITIVE_INFINITY);
-  return withKey({ ...customer, keys: customer.keys.map((one) => (one === old ? { ...old, endsAt } : one)) }, key, now);
+  const changed = withKey({ ...customer, keys: customer.keys.map((one) => (one === old ? { ...old, endsAt } : one)) }, key, now);
+  // The problem names the keys as they are stored.
+  return "problem" in changed ? withKey(customer, key, now) : changed;
 }
 
 /** "Revocation is immediate" (docs/contract.md#key-revocation): permanent, and can be repeated. */
