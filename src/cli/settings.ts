@@ -45,7 +45,7 @@ export function readPlace(given: { readonly store?: string | undefined; readonly
 }
 
 /** A variable without spaces and line breaks around it. Env files, and what reads them, leave other things in it. */
-function variable(name: string, env: Environment): string | undefined {
+export function variable(name: string, env: Environment): string | undefined {
   const value = env[name]?.trim();
   if (value && /\p{Cc}/u.test(value)) throw new TypeError(`${name} contains a line break or another control character: remove it`);
   if (value && /^(["']).*\1$/.test(value)) throw new TypeError(`${name} has quotation marks around its value: remove them`);

@@ -4,7 +4,7 @@ import { preludeV2 } from "../../wires/prelude-v2/index.js";
 import { twilioVerify } from "../../wires/twilio-verify/index.js";
 import { hostOf, integer, parse, valued } from "../arguments.js";
 import type { Environment } from "../carriers.js";
-import { readPlace } from "../settings.js";
+import { readPlace, variable } from "../settings.js";
 
 /** Loopback by default, because the API key is sent over plain HTTP. To be reachable from elsewhere, set the host. */
 export const defaultHost = "127.0.0.1";
@@ -33,7 +33,8 @@ export function readServeSettings(args: readonly string[], env: Environment) {
   const { values, positionals } = parse("serve", args, options, 1);
   const [module] = positionals;
   if (!module) throw new TypeError("serve needs the path of a module that exports your verifier: phoneproof serve ./verifier.js");
-  const port = values.port === undefined ? portOf("the environment variable PORT", env["PORT"] || String(defaultPort)) : portOf("--port", values.port);
+  const port =
+    values.port === undefined ? portOf("the environment variable PORT", variable("PORT", env) ?? String(defaultPort)) : portOf("--port", values.port);
   const metricsPort = values["metrics-port"] === undefined ? undefined : portOf("--metrics-port", values["metrics-port"]);
   if (metricsPort === port && port !== 0) throw new TypeError(`--metrics-port must differ from the port of the service, ${port}: strangers can reach that one`);
   return {
