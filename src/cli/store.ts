@@ -3,7 +3,7 @@ import { setTimeout as sleep } from "node:timers/promises";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { postgresStore } from "../../adapters/store/postgres/index.js";
-import { reconnectWhenSilent, redisStore } from "../../adapters/store/redis/index.js";
+import { fromNodeRedis, type RunScript, reconnectWhenSilent, redisStore } from "../../adapters/store/redis/index.js";
 import { isStoreFile } from "../../adapters/store/sqlite/file.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { withFix } from "../operations/diagnose.js";
@@ -148,8 +148,14 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
     let error: unknown;
     const client = createClient({ url, disableOfflineQueue: true, commandOptions: { timeout: 1_000 } });
     // Without a listener an error would end the process. The verifier reports requests that fail because of it.
-    client.on("error", (failure) => (error = failure));
-    const store = redisStore({ client, ...naming });
+    client.on("error", (failure) => (error = failure)).on("ready", () => (error = undefined));
+    const run = fromNodeRedis(client);
+    // The client's own error says only that it is offline.
+    const runOrSayWhy: RunScript = (...call) =>
+      run(...call).catch((failure) => {
+        throw error ?? failure;
+      });
+    const store = redisStore({ client: runOrSayWhy, ...naming });
     return {
       store,
       name: "Redis",
