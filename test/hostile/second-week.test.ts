@@ -1,0 +1,75 @@
+import { expect, onTestFinished, test } from "vitest";
+import { freePort } from "../support/ports.js";
+import { receiver } from "../support/receiver.js";
+import { password, startPeer, systemId } from "../support/smpp.js";
+import { errorCode, setUp } from "../support/verifier.js";
+import { built, command } from "./second-week-kit.js";
+
+// The second week of a self-hosted service: a lost secret, a restart with receipts on the way, a worker beside it.
+
+test("a retry that fails because the secret was lost is logged with the reason", async () => {
+  const before = setUp();
+  onTestFinished(() => before.verifier.close());
+  const { authentication_uuid } = await before.create();
+  await before.clock.advance(31_000);
+
+  const customers = [{ customer_uuid: before.customer, keys: [before.apiKey] }];
+  const after = setUp({ store: before.store, clock: before.clock, customers, secret: "Zb4VnW8xK2mQ7tRj5LcH9sDfY3gPaE6u" });
+  onTestFinished(() => after.verifier.close());
+  expect(await errorCode(after.verifier.retry({ customer_uuid: before.customer, authentication_uuid }))).toBe("unavailable");
+
+  // The response must not say it, so the log is the only place where an operator can learn that the store is fine.
+  expect(JSON.stringify(after.log.lines)).toContain("secret");
+});
+
+test("after a restart, phoneproof serve takes the receipts that wait at the SMPP center before anyone requests a code", async () => {
+  const peer = await startPeer();
+  onTestFinished(() => peer.stop());
+  const serve = await command(
+    "serve",
+    `import { createVerifier } from "${built("index.js")}";
+    import { smppSender } from "${built("senders/smpp.js")}";
+    export const verifier = ({ store }) => {
+      const sender = smppSender({
+        host: "127.0.0.1", port: ${peer.port}, systemId: "${systemId}", password: "${password}", from: "ACME", idSpace: "acme",
+        onReceipt: (receipt) => own.settleReceipts([receipt]),
+      });
+      const own = createVerifier({ store, sender, secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6", countries: ["FR"], customers: "store" });
+      return own;
+    };`,
+    ...["--port", "0", "--data", "memory"],
+  );
+  onTestFinished(() => serve.stop());
+  await expect.poll(serve.output).toContain("listening");
+
+  await expect.poll(() => peer.of("bind_transceiver").length, { timeout: 1_500 }).toBe(1);
+});
+
+test("Prometheus can scrape the callbacks that a dedicated worker gives up", async () => {
+  const gone = await receiver();
+  onTestFinished(() => gone.close());
+  gone.answer = (_request, response) => void response.writeHead(410).end();
+  const port = await freePort();
+  const worker = await command(
+    "worker",
+    `import { createVerifier } from "${built("index.js")}";
+    import { memoryStore } from "${built("memory.js")}";
+    export const verifier = createVerifier({
+      store: memoryStore(),
+      sender: { name: "own", send: async () => ({ outcome: "accepted" }) },
+      secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6",
+      countries: ["FR"],
+      callbacks: { allowOrigins: ["${gone.origin}"] },
+    });
+    await verifier.createAuthentication({ phone_number: "+33612345678", callback_url: "${gone.origin}/status" });`,
+    ...["--metrics-port", String(port)],
+  );
+  onTestFinished(() => worker.stop());
+
+  const metrics = async () => {
+    if (!worker.runs()) return `it ended: ${worker.output()}`;
+    const response = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined);
+    return (await response?.text()) ?? "";
+  };
+  await expect.poll(metrics, { timeout: 2_500 }).toContain('phoneproof_callbacks_total{outcome="dead"} 1');
+});
