@@ -1,3 +1,8 @@
+import { createVerifier } from "phoneproof";
+import { memoryStore } from "phoneproof/memory";
+import { router } from "phoneproof/router";
+import { whatsappReceipts, whatsappSender } from "phoneproof/senders/whatsapp";
+import { fixedClock } from "phoneproof/testing";
 import { expect, onTestFinished, test } from "vitest";
 import { freePort } from "../support/ports.js";
 import { receiver } from "../support/receiver.js";
@@ -20,6 +25,52 @@ test("a retry that fails because the secret was lost is logged with the reason",
 
   // The response must not say it, so the log is the only place where an operator can learn that the store is fine.
   expect(JSON.stringify(after.log.lines)).toContain("secret");
+});
+
+test("a fallback that cannot be sent because the secret was lost leaves its reason in the log or in explain", async () => {
+  const clock = fixedClock();
+  const store = memoryStore();
+  const lines: unknown[] = [];
+  const log = (...line: unknown[]) => void lines.push(line);
+  const whatsapp = whatsappSender({
+    token: "t".repeat(40),
+    phoneNumberId: "123456789",
+    template: "verification_code",
+    languages: "en_US",
+    fetch: async () => Response.json({ messages: [{ id: "wamid.X" }] }),
+  });
+  const sms = { name: "own", send: async () => ({ outcome: "accepted" as const }) };
+  const verifierWith = (secret: string) => {
+    const verifier = createVerifier({
+      store,
+      clock,
+      secret,
+      countries: ["FR"],
+      logger: { info: log, warn: log, error: log },
+      receipts: { baseUrl: "https://api.example.com", sources: [whatsappReceipts({ appSecret: "s".repeat(32), verifyToken: "v".repeat(20) })] },
+      sender: router({
+        clock,
+        fallback: { after: 20 },
+        routes: [
+          { name: "whatsapp", sender: whatsapp, priority: 0 },
+          { name: "sms", sender: sms },
+        ],
+      }),
+    });
+    onTestFinished(() => verifier.close());
+    return verifier;
+  };
+  const before = verifierWith("qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6");
+  const { authentication_uuid } = await before.createAuthentication({ phone_number: "+33612345678" });
+  await before.close();
+
+  const after = verifierWith("Zb4VnW8xK2mQ7tRj5LcH9sDfY3gPaE6u");
+  for (let step = 0; step < 12; step++) {
+    await clock.advance(5_000);
+    await after.flush();
+  }
+  const { decisions } = await after.explain({ authentication_uuid });
+  expect(JSON.stringify([lines, decisions])).toMatch(/secret|"rule":"fallback"/);
 });
 
 test("after a restart, phoneproof serve takes the receipts that wait at the SMPP center before anyone requests a code", async () => {
