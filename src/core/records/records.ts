@@ -13,6 +13,7 @@ import { agedCache } from "../collections.js";
 import { type StoreDeadline, unavailable, withTimeout } from "../deadline.js";
 import type { Keyring } from "../keyring.js";
 import { retryInBackground } from "../retry-in-background.js";
+import { throttledLogger } from "../throttled-logger.js";
 import { CorruptRecord, decodeRecord, encodeRecord } from "./codec.js";
 
 /** A record as last read or written, usually an authentication, with the tokens that a commit needs. */
@@ -100,6 +101,9 @@ interface Pending {
   readonly until: number;
 }
 
+const lostSecret =
+  "the number of an authentication was encrypted under a secret that is no longer among the options, so that it gets no retry and no fallback: add that secret to `secret`, after the current one";
+
 /** Records cached per generation; there are two. */
 const mostRemembered = 20_000;
 
@@ -111,6 +115,7 @@ export function createRecords({ settings, store, clock, logger, keyring, newDead
   const now = () => clock.now();
   const remembered = agedCache<Held>(clock, mostRemembered, milliseconds(settings.policy.lifetime));
   const pending = new Map<string, Pending>();
+  const throttledLog = throttledLogger(clock, logger);
 
   const heldOf = (record: StoredRecord): Held => {
     try {
@@ -118,7 +123,9 @@ export function createRecords({ settings, store, clock, logger, keyring, newDead
       const known = remembered.get(at);
       // The same write, with notes added since.
       if (known !== undefined && known.tokens[0] === tokens[0]) return known;
-      const read = { auth: decodeRecord(record, keyring.decryptNumber), tokens, at };
+      const auth = decodeRecord(record, keyring.decryptNumber);
+      if (auth.sealed !== undefined && !hasNumber(auth) && needsNumber(auth, fullNumber, now())) throttledLog.error({ authentication_uuid: at }, lostSecret);
+      const read = { auth, tokens, at };
       remembered.set(at, read);
       return read;
     } catch (cause) {
