@@ -54,10 +54,10 @@ export interface PostgresStore extends Store {
 const [maxTries, patience] = [5, 1_500];
 
 /**
- * `lease` deletes ended rows: up to `sweepRows` per table at a time, and every `sweepEvery` milliseconds once few
- * remain.
+ * `lease` deletes ended rows: up to `sweepRows` per table at a time, again for `sweepFor` milliseconds while so many are
+ * found, and every `sweepEvery` milliseconds once few remain.
  */
-const [sweepRows, sweepEvery] = [1_000, 10_000];
+const [sweepRows, sweepFor, sweepEvery] = [1_000, 200, 10_000];
 
 /**
  * Returns the statement that creates the store's schema with this name, for your own migrations. It can be run
@@ -109,8 +109,12 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     const now = performance.now();
     if (now - sweptAt < sweepEvery) return;
     sweptAt = now;
-    const most = Number(await askOne(`select ${s}.sweep($1) as it`, [String(sweepRows)]));
-    if (most >= sweepRows) sweptAt = Number.NEGATIVE_INFINITY;
+    const most = async () => Number(await askOne(`select ${s}.sweep($1) as it`, [String(sweepRows)]));
+    while ((await most()) >= sweepRows) {
+      if (performance.now() - now < sweepFor) continue;
+      sweptAt = Number.NEGATIVE_INFINITY;
+      return;
+    }
   }
 
   const commit = batched<Argument, Outcome>(async (owner, changes) => {
