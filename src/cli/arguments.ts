@@ -47,3 +47,6 @@ export function integer(option: string, text: string, least: number, most: numbe
   if (!/^\d+$/.test(text) || value < least || value > most) throw new TypeError(`${option} takes a whole number from ${least} to ${most}, not "${text}"`);
   return value;
 }
+
+/** Reads a port; 0: any free one. Throws a `TypeError` that names the option. */
+export const portOf = (option: string, text: string): number => integer(option, text, 0, 65_535);

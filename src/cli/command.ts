@@ -100,6 +100,8 @@ default.
   --data FILE, --store URL  as with serve
   --interval SECONDS        seconds between two searches for callbacks that are due (default 5)
   --once                    deliver what is due, print { delivered, failed, dead } as JSON, and exit: for cron jobs
+  --metrics-port PORT       serve Prometheus metrics at /metrics on this port (default: not served). Not with --once
+  --host ADDRESS            address to serve them on (default ${defaultHost})
 
 phoneproof customers, phoneproof keys
 Manage the customers of a verifier with customers: "store", and their API keys.

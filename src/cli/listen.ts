@@ -19,6 +19,13 @@ export function listenError(error: unknown, host: string, port: number, portOpti
   return new Error(`cannot listen on ${host}:${port} (${code}): choose another address with --host or another port with ${portOption}`, { cause: error });
 }
 
+/** As `listen`, but rejects with the fix. */
+export async function listenOn(server: Server, host: string, port: number, portOption: string): Promise<number> {
+  return listen(server, host, port).catch((error) => {
+    throw listenError(error, host, port, portOption);
+  });
+}
+
 /** The base address of a server that listens there, without a trailing slash. */
 export function urlOf(host: string, port: number): string {
   return `http://${host.includes(":") ? `[${host}]` : host}:${port}`;

@@ -1,5 +1,5 @@
 import { defaultPolicy } from "../domain/policy.js";
-import { flags, hostOf, integer, parse, valued } from "./arguments.js";
+import { flags, hostOf, integer, parse, portOf, valued } from "./arguments.js";
 import { type Environment, readCarrier } from "./carriers.js";
 import { type Failure, failures } from "./sender.js";
 
@@ -103,7 +103,7 @@ export function readDevSettings(args: readonly string[], env: Environment) {
     /** Address to listen on. */
     host: hostOf(values.host ?? "127.0.0.1"),
     /** The requested port. `undefined`: the first free one from 3000 on. */
-    port: values.port === undefined ? undefined : integer("--port", values.port, 0, 65_535),
+    port: values.port === undefined ? undefined : portOf("--port", values.port),
     place,
     /** Whether `NODE_ENV` is `production`, where the demo does not run. */
     production: env["NODE_ENV"] === "production",

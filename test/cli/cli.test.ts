@@ -398,6 +398,10 @@ describe("phoneproof dev", () => {
     [["worker", "./verifier.js", "--interval", "0"], "--interval"],
     [["worker", "./verifier.js", "--once", "--interval", "5"], "--interval"],
     [["worker", "./verifier.js", "--port", "0"], "--port"],
+    [["worker", "./verifier.js", "--metrics-port", "65536"], "--metrics-port takes a whole number"],
+    [["worker", "./verifier.js", "--once", "--metrics-port", "0"], "--metrics-port has no effect with --once"],
+    [["worker", "./verifier.js", "--host", "0.0.0.0"], "--host has no effect without --metrics-port"],
+    [["worker", "./verifier.js", "--once", "--host", "0.0.0.0"], "--host has no effect without --metrics-port"],
     [["serve"], "serve"],
   ])("%j: exit code 2, the error and the command's usage on stderr, nothing on stdout", async (args, named) => {
     const { code, stdout, stderr } = await runInProcess(args);

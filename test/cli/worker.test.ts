@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { once } from "node:events";
 import { mkdtemp, rm, writeFile } from "node:fs/promises";
-import type { ServerResponse } from "node:http";
+import { createServer, type ServerResponse } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
@@ -161,6 +161,17 @@ describe.skipIf(!redisIsInstalled("the worker command on Redis"))("phoneproof wo
     expect(await withWorker(["--interval", "1"], work)).toEqual([0, null]);
   });
 
+  test("--metrics-port: Prometheus can scrape the callbacks that it gives up", async () => {
+    hook.answer = (_request, response) => void response.writeHead(410).end();
+    await create();
+    const work = async (stderr: () => string) => {
+      await expect.poll(stderr).toMatch(/; metrics at http:\S+\. /);
+      const [url = ""] = /http:\S+\/metrics/.exec(stderr()) ?? [];
+      await expect.poll(async () => (await fetch(url)).text()).toContain('phoneproof_callbacks_total{outcome="dead"} 1');
+    };
+    expect(await withWorker(["--metrics-port", "0"], work)).toEqual([0, null]);
+  });
+
   test("--once: one flush, its report as JSON on stdout, exit code 0", async () => {
     await create();
     expect(await spawnToEnd(command.path, ["worker", module, "--once"], env())).toEqual({
@@ -183,10 +194,10 @@ describe("phoneproof worker: the module", () => {
   });
   afterAll(() => rm(folder, { recursive: true }));
 
-  const run = async (name: string, text: string) => {
+  const run = async (name: string, text: string, args: readonly string[] = ["--once"]) => {
     const path = join(folder, name);
     await writeFile(path, text);
-    return spawnToEnd(command.path, ["worker", path, "--once"]);
+    return spawnToEnd(command.path, ["worker", path, ...args]);
   };
   const stub = "{ flush: async () => ({ delivered: 0, failed: 0, dead: 0 }), close: async () => console.log('closed') }";
 
@@ -219,6 +230,16 @@ describe("phoneproof worker: the module", () => {
     const { code, stdout, stderr } = await spawnToEnd(command.path, ["worker", join(folder, name)]);
     expect({ code, stdout }).toEqual({ code: 2, stdout: "" });
     expect(stderr).toContain("name the module that exports your verifier");
+  });
+
+  test("a metrics port in use: exits with 1, names the option to change, and closes the verifier", async () => {
+    const other = createServer().listen(0, "127.0.0.1");
+    await once(other, "listening");
+    const { port } = other.address() as { port: number };
+    const text = `export const verifier = { ...${stub}, metricsHandler: { root: '/metrics', handle() {} } };`;
+    const error = `phoneproof: port ${port} of 127.0.0.1 is taken: stop what listens there, or choose another with --metrics-port\n`;
+    expect(await run("taken.mjs", text, ["--metrics-port", String(port)])).toEqual({ code: 1, stdout: "closed\n", stderr: error });
+    other.close();
   });
 
   test("--once with a flush that fails: exit code 1, the reason on stderr", async () => {

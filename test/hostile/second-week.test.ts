@@ -4,13 +4,11 @@ import { router } from "phoneproof/router";
 import { whatsappReceipts, whatsappSender } from "phoneproof/senders/whatsapp";
 import { fixedClock } from "phoneproof/testing";
 import { expect, onTestFinished, test } from "vitest";
-import { freePort } from "../support/ports.js";
-import { receiver } from "../support/receiver.js";
 import { password, startPeer, systemId } from "../support/smpp.js";
 import { errorCode, setUp } from "../support/verifier.js";
 import { built, command } from "./second-week-kit.js";
 
-// The second week of a self-hosted service: a lost secret, a restart with receipts on the way, a worker beside it.
+// The second week of a self-hosted service: a lost secret, and a restart with receipts on the way.
 
 test("a retry that fails because the secret was lost is logged with the reason", async () => {
   const before = setUp();
@@ -94,33 +92,4 @@ test("after a restart, phoneproof serve takes the receipts that wait at the SMPP
   await expect.poll(serve.output).toContain("listening");
 
   await expect.poll(() => peer.of("bind_transceiver").length, { timeout: 1_500 }).toBe(1);
-});
-
-test("Prometheus can scrape the callbacks that a dedicated worker gives up", async () => {
-  const gone = await receiver();
-  onTestFinished(() => gone.close());
-  gone.answer = (_request, response) => void response.writeHead(410).end();
-  const port = await freePort();
-  const worker = await command(
-    "worker",
-    `import { createVerifier } from "${built("index.js")}";
-    import { memoryStore } from "${built("memory.js")}";
-    export const verifier = createVerifier({
-      store: memoryStore(),
-      sender: { name: "own", send: async () => ({ outcome: "accepted" }) },
-      secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6",
-      countries: ["FR"],
-      callbacks: { allowOrigins: ["${gone.origin}"] },
-    });
-    await verifier.createAuthentication({ phone_number: "+33612345678", callback_url: "${gone.origin}/status" });`,
-    ...["--metrics-port", String(port)],
-  );
-  onTestFinished(() => worker.stop());
-
-  const metrics = async () => {
-    if (!worker.runs()) return `it ended: ${worker.output()}`;
-    const response = await fetch(`http://127.0.0.1:${port}/metrics`).catch(() => undefined);
-    return (await response?.text()) ?? "";
-  };
-  await expect.poll(metrics, { timeout: 2_500 }).toContain('phoneproof_callbacks_total{outcome="dead"} 1');
 });

@@ -1,10 +1,8 @@
-import type { Server } from "node:http";
 import { setTimeout as sleep } from "node:timers/promises";
-import { nodeHandler } from "../../../adapters/http/node.js";
-import type { Verifier } from "../../create-verifier.js";
 import { hooks } from "../../hooks/index.js";
 import { aborted } from "../aborted.js";
-import { listen, listenError, urlOf } from "../listen.js";
+import { listenOn, urlOf } from "../listen.js";
+import { openMetrics } from "../metrics.js";
 import { hooksOf, verifierOf } from "../module.js";
 import type { DevOutput } from "../start.js";
 import { followConnections } from "./connections.js";
@@ -35,11 +33,12 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
   }
   if (service === undefined || stop.aborted) return 0;
 
-  const { verifier, health, main, metrics } = service;
+  const { verifier, health, main } = service;
+  let metrics: Awaited<ReturnType<typeof openMetrics>> | undefined;
   try {
-    const url = urlOf(settings.host, await open(main.server, settings.host, settings.port, "--port"));
-    const metricsUrl = metrics && urlOf(settings.host, await open(metrics.server, settings.host, settings.metricsPort ?? 0, "--metrics-port"));
-    tell({ type: "listening", url, ...(metricsUrl !== undefined && { metrics: `${metricsUrl}/metrics` }), pid: process.pid });
+    const url = urlOf(settings.host, await listenOn(main.server, settings.host, settings.port, "--port"));
+    if (settings.metricsPort !== undefined) metrics = await openMetrics(verifier, settings.host, settings.metricsPort);
+    tell({ type: "listening", url, ...(metrics && { metrics: metrics.url }), pid: process.pid });
   } catch (error) {
     fault(error);
     await verifier.close();
@@ -68,7 +67,7 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
 
 /** Prepares everything except the ports. Throws errors that name the fix in the module. */
 async function prepare(settings: ServeSettings, tell: (line: object) => void, warn: (line: string) => void) {
-  const { module, metricsPort } = settings;
+  const { module } = settings;
   const verifier = await verifierOf(module, settings.place, warn, ["http", "verifications", "ping", "receipts", "metricsHandler"], { waits: true });
   const health = createHealth(verifier, (ok, fault) => tell({ type: "store", ok, fault }));
   // Builds a verifier that is built at its first use, and logs a store that is down. It may still come up later.
@@ -78,16 +77,5 @@ async function prepare(settings: ServeSettings, tell: (line: object) => void, wa
   const server = limitedServer(serviceListener(verifier, made, health, tell));
   const connections = followConnections(server);
   answerRefused(server, connections, tell);
-  return { verifier, health, main: { server, connections }, metrics: metricsPort === undefined ? undefined : metricsListener(verifier) };
-}
-
-function metricsListener(verifier: Verifier) {
-  const server = limitedServer(nodeHandler(verifier.metricsHandler));
-  return { server, connections: followConnections(server) };
-}
-
-async function open(server: Server, host: string, port: number, option: string): Promise<number> {
-  return listen(server, host, port).catch((error) => {
-    throw listenError(error, host, port, option);
-  });
+  return { verifier, health, main: { server, connections } };
 }

@@ -2,7 +2,7 @@ import type { Verifier } from "../../create-verifier.js";
 import type { HttpHandler } from "../../http/message.js";
 import { preludeV2 } from "../../wires/prelude-v2/index.js";
 import { twilioVerify } from "../../wires/twilio-verify/index.js";
-import { hostOf, integer, parse, valued } from "../arguments.js";
+import { hostOf, integer, parse, portOf, valued } from "../arguments.js";
 import type { Environment } from "../carriers.js";
 import { readPlace, variable } from "../settings.js";
 
@@ -55,8 +55,6 @@ export function readServeSettings(args: readonly string[], env: Environment) {
     grace: values.grace === undefined ? defaultGrace : integer("--grace", values.grace, 1, 300),
   };
 }
-
-const portOf = (name: string, text: string) => integer(name, text, 0, 65_535);
 
 function wiresOf(text: string) {
   const names = text.split(",").map((name) => {
