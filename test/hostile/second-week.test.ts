@@ -84,6 +84,7 @@ test("after a restart, phoneproof serve takes the receipts that wait at the SMPP
         onReceipt: (receipt) => own.settleReceipts([receipt]),
       });
       const own = createVerifier({ store, sender, secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6", countries: ["FR"], customers: "store" });
+      sender.connect().catch(() => undefined);
       return own;
     };`,
     ...["--port", "0", "--data", "memory"],
