@@ -1,0 +1,115 @@
+import type { Browser } from "playwright-core";
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from "vitest";
+import { hasChromium, launchChromium } from "../support/chromium.js";
+import { bundle, documented, servePage } from "./live-pages-kit.js";
+
+describe.skipIf(!hasChromium("Live pages"))("live pages", () => {
+  let browser: Browser;
+  beforeAll(async () => {
+    browser = await launchChromium();
+  });
+  afterAll(() => browser.close());
+
+  /** Opens a page with this body and script. */
+  async function open(body: string, script: string, modules?: Record<string, string>) {
+    const site = await servePage(body, await bundle(script, modules));
+    const context = await browser.newContext();
+    onTestFinished(async () => {
+      await context.close();
+      await site.close();
+    });
+    const page = await context.newPage();
+    return { page, context, show: () => page.goto(site.url) };
+  }
+
+  const field = '<form><otp-input name="code" label="Code" required></otp-input></form>';
+
+  test("a React form with an action tells the user that the code is wrong", async () => {
+    const { page, show } = await open(
+      '<div id="root"></div>',
+      `import "phoneproof/otp-input";
+       import { useActionState } from "react";
+       import { createRoot } from "react-dom/client";
+       const check = async (_before, form) => ({ status: "invalid", remaining_checks: 4, entered: form.get("code") });
+       function CodeForm() {
+         const [answer, act] = useActionState(check, { status: "pending" });
+         return (
+           <form action={act}>
+             <otp-input name="code" label="Code" required answer={answer} onotp-complete={(event) => event.target.form.requestSubmit()} />
+             <p id="entered">{answer.entered}</p>
+           </form>
+         );
+       }
+       createRoot(document.getElementById("root")).render(<CodeForm />);`,
+    );
+    await show();
+    await page.locator("otp-input").pressSequentially("123456");
+    await expect.poll(() => page.locator("#entered").textContent()).toBe("123456"); // the answer has arrived, and is rendered
+    const shown = await page.locator("body").ariaSnapshot();
+    expect(shown).toContain("That code is not right. 4 tries left");
+  });
+
+  test.each([
+    ["by itself", '<form><otp-input name="code" label="Code" disabled></otp-input></form>', "otp-input"],
+    ["with its fieldset", '<form><fieldset disabled><otp-input name="code" label="Code"></otp-input></fieldset></form>', "fieldset"],
+  ])("a field that is enabled again (%s) takes the focus at once", async (_how, body, disabled) => {
+    const { page, show } = await open(body, 'import "phoneproof/otp-input";');
+    await show();
+    const focused = await page.evaluate(`(async () => {
+      await customElements.whenDefined("otp-input");
+      await new Promise((painted) => requestAnimationFrame(painted));
+      document.querySelector("${disabled}").disabled = false;
+      document.querySelector("otp-input").focus();
+      return document.activeElement.localName;
+    })()`);
+    expect(focused).toBe("otp-input");
+  });
+
+  test("a clock that is set back during the countdown does not lengthen it", async () => {
+    const { page, show } = await open(field, 'import "phoneproof/otp-input";');
+    await page.clock.install({ time: "2026-03-02T12:00:00Z" });
+    await show();
+    await page.evaluate(`customElements.whenDefined("otp-input").then(() => {
+      document.querySelector("otp-input").answer =
+        { status: "pending", created_at: "2026-03-01T12:00:00.000Z", next_retry_at: "2026-03-01T12:00:30.000Z", remaining_retry: 3 };
+    })`);
+    await page.clock.runFor(2000);
+    await page.clock.setSystemTime("2026-03-01T12:00:02Z"); // the phone got the right time from its network
+    await page.clock.runFor(31_000);
+    expect(await page.getByRole("button").textContent()).toBe("Send a new code");
+  });
+
+  test("during a composition, value has the digits and nothing else", async () => {
+    const { page, context, show } = await open(field, 'import "phoneproof/otp-input";');
+    await show();
+    await page.locator("otp-input").pressSequentially("12");
+    const keyboard = await context.newCDPSession(page);
+    await keyboard.send("Input.imeSetComposition", { text: "abc", selectionStart: 3, selectionEnd: 3 });
+    const both = await page.evaluate('[document.querySelector("otp-input").value, new FormData(document.querySelector("form")).get("code")]');
+    expect(both).toEqual(["12", "12"]);
+  });
+
+  // Next.js keeps a page that the user left, hidden by <Activity>, if `cacheComponents` is on, as create-next-app sets it.
+  test("the documented form of Next.js asks for a number after a sign-in and a sign-out", async () => {
+    const actions = 'export const signUp = async () => ({ step: "code", message: "We sent a code." });';
+    const { page, show } = await open(
+      '<div id="root"></div>',
+      `import { Activity } from "react";
+       import { createRoot } from "react-dom/client";
+       import { SignUpForm } from "./form";
+       const root = createRoot(document.getElementById("root"));
+       window.render = (mode) => root.render(<Activity mode={mode}><SignUpForm start={{ step: "number" }} /></Activity>);
+       window.render("visible");`,
+      { "./form": await documented("next.md", "app/sign-up/form.tsx"), "./actions": actions },
+    );
+    await show();
+    await page.getByLabel("Your mobile number").fill("06 12 34 56 78");
+    await page.getByRole("button", { name: "Send me a code" }).click();
+    await expect.poll(() => page.getByLabel("The code").isVisible()).toBe(true);
+    await page.evaluate("render('hidden')"); // signed in on the first page, and out again
+    await expect.poll(() => page.getByLabel("The code").isVisible()).toBe(false);
+    await page.evaluate("render('visible')"); // "Sign up": the server renders the number form
+    await expect.poll(() => page.locator("form").isVisible()).toBe(true);
+    expect(await page.getByLabel("Your mobile number").isVisible()).toBe(true);
+  });
+});
