@@ -228,8 +228,9 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#plan();
   }
 
+  /** React resets a form right after it has rendered the response to it: a response that is not shown yet stays. */
   formResetCallback(): void {
-    this.status = "";
+    if (!this.#planned || !this.#aloud) this.status = "";
     this.value = this.getAttribute("value");
   }
 

@@ -934,6 +934,28 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await message(page).isVisible()).toBe(false);
       }));
 
+    test.each([
+      ["an answer", { answer: { status: "invalid", remaining_checks: 4 } }],
+      ["properties", { status: "invalid", remainingChecks: 4 }],
+    ])("%s set right before a reset, as by React, stays until the next reset", (_, response: object) =>
+      pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
+        await field(page).pressSequentially("123456");
+        await element(
+          page,
+          (otp, given) => {
+            Object.assign(otp, given);
+            otp.form?.reset();
+          },
+          response,
+        );
+        expect(await value(page)).toBe("");
+        expect(await message(page).innerText()).toBe("That code is not right. 4 tries left");
+        expect(await spoken(page)).toBe("That code is not right. 4 tries left");
+        await page.evaluate(() => document.forms[0]?.reset());
+        expect(await message(page).isVisible()).toBe(false);
+      }),
+    );
+
     test("the typed digits are restored when the user returns to the page", () =>
       pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
         await field(page).pressSequentially("1234");
