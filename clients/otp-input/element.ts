@@ -222,7 +222,8 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   formDisabledCallback(off: boolean): void {
-    this.#off = off;
+    // At once, because the page may focus the field next.
+    this.#off = this.#input.disabled = this.#resend.disabled = this.#call.disabled = off;
     if (off) this.#hush();
     else this.#listen();
     this.#plan();
@@ -396,8 +397,6 @@ export class OtpInput extends reflecting(HTMLElement) {
     this.#about.textContent = this.#textBy("aria-describedby");
     this.#input.ariaInvalid = `${this.#wrong}`;
     this.#input.ariaRequired = `${this.required}`;
-    this.#input.disabled = this.#off;
-    this.#resend.disabled = this.#call.disabled = this.#off;
     const marks = { off: this.#off, bad: tone === "error" && !this.#edited, good: tone === "success" };
     for (const [mark, on] of Object.entries(marks)) this.#field.classList.toggle(mark, on);
     this.#message.hidden = shown === "";

@@ -844,6 +844,20 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await field(page).isDisabled()).toBe(true);
       }));
 
+    test.each([
+      ["by itself", "<form><otp-input name=code disabled></otp-input></form>", "otp-input"],
+      ["with its fieldset", "<form><fieldset disabled><otp-input name=code></otp-input></fieldset></form>", "fieldset"],
+    ])("a field that is enabled again (%s) takes the focus at once", (_, body, disabled) =>
+      pages.on(body, async (page) => {
+        const focused = await page.evaluate((name) => {
+          document.querySelector(name)?.removeAttribute("disabled");
+          document.querySelector("otp-input")?.focus();
+          return document.activeElement?.localName;
+        }, disabled);
+        expect(focused).toBe("otp-input");
+      }),
+    );
+
     test("Enter submits the form only with a complete code", () =>
       pages.on("<form action=/sent><otp-input name=code required></otp-input></form>", async (page) => {
         const invalid = () => element(page, (otp) => [otp.validity.valueMissing, otp.validity.tooShort, otp.checkValidity(), otp.validationMessage]);
