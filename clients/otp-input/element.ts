@@ -47,8 +47,8 @@ export class OtpInput extends reflecting(HTMLElement) {
   readonly #languages = new MutationObserver(() => this.#plan());
   #lang = "en";
   #answer: OtpAnswer | null = null;
-  /** The content of the field at the last change. */
-  #seen = "";
+  /** The digits at the last change, as the form has them. The text of the field may have more during a composition. */
+  #value = "";
   /** The same, at the last `change` event, or as the page has set it. */
   #reported = "";
   /** Whether the last response was about another code than the current one, which the user has changed. */
@@ -113,14 +113,14 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   get value(): string {
-    return this.#input.value;
+    return this.#value;
   }
 
   /** As with every field, setting the value in code fires no event. */
   set value(value: string | null | undefined) {
     this.#input.value = digitsOf(`${value ?? ""}`).slice(0, this.length);
-    this.#reported = this.value;
     this.#take(false);
+    this.#reported = this.value;
   }
 
   get answer(): OtpAnswer | null {
@@ -288,9 +288,9 @@ export class OtpInput extends reflecting(HTMLElement) {
   }
 
   #take(byPerson: boolean, completes = byPerson): void {
-    const { value } = this;
-    if (value === this.#seen) return;
-    this.#seen = value;
+    const { value } = this.#input;
+    if (value === this.#value) return;
+    this.#value = value;
     this.#sent = false;
     if (byPerson) this.#edited = true;
     else this.#asked = undefined;

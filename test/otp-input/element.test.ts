@@ -193,6 +193,14 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await value(page)).toBe("123");
       }));
 
+    test("during a composition, value has the digits and nothing else, as the form has", () =>
+      pages.on("<form><otp-input name=code></otp-input></form>", async (page) => {
+        await field(page).pressSequentially("12");
+        const devtools = await page.context().newCDPSession(page);
+        await devtools.send("Input.imeSetComposition", { text: "abc", selectionStart: 3, selectionEnd: 3 });
+        expect(await element(page, (otp) => [otp.value, new FormData(otp.form as HTMLFormElement).get("code")])).toEqual(["12", "12"]);
+      }));
+
     test("digits typed in the middle stay there, with the caret after them", () =>
       pages.on("<otp-input value=1256></otp-input>", async (page) => {
         await field(page).press("Home");
