@@ -63,6 +63,8 @@ export class OtpInput extends reflecting(HTMLElement) {
   #off = false;
   /** The server's clock minus this device's, in ms. */
   #skew = 0;
+  /** This device's clock at the last tick of a countdown, in ms since the epoch; 0: none since the last response with a time. */
+  #ticked = 0;
   /** When another message can be requested, in ms since the epoch by the server's clock; undefined: never. */
   #next: number | undefined;
   /** The same for a call. */
@@ -130,7 +132,10 @@ export class OtpInput extends reflecting(HTMLElement) {
   set answer(answer: OtpAnswer | null | undefined) {
     this.#answer = answer ?? null;
     const { created_at, status, next_retry_at, remaining_checks, remaining_retry, carrier_refused } = answer ?? {};
-    if (timeOf(created_at)) this.#skew = timeOf(created_at) - Date.now();
+    if (timeOf(created_at)) {
+      this.#skew = timeOf(created_at) - Date.now();
+      this.#ticked = 0;
+    }
     const reported = status ?? "";
     this.status = carrier_refused && tones.get(reported) === "info" ? "carrier_refused" : reported;
     // The response that denies a call gives the time of the next call, not of the next message.
@@ -436,7 +441,10 @@ export class OtpInput extends reflecting(HTMLElement) {
     clearTimeout(this.#timer);
     const { resend, call, wait, ready } = wordsOf(this.#lang);
     const { callAfter, remainingRetry, retries } = this;
-    const now = Date.now() + this.#skew;
+    const device = Date.now();
+    // A clock that was set back would lengthen the wait.
+    this.#skew += Math.max(0, this.#ticked - device);
+    const now = device + this.#skew;
     const isOver = this.#next === undefined || remainingRetry === 0 || over.test(this.#shownStatus);
     const sent = 1 + retries - (remainingRetry ?? retries);
     const left = [(this.#next ?? 0) - now, this.#nextCall - now] as const;
@@ -444,6 +452,7 @@ export class OtpInput extends reflecting(HTMLElement) {
     const ofCall = this.#show(this.#call, isOver || callAfter === null || sent < callAfter, left[1], call, `${call} ({when})`, call);
     if (ofMessage || ofCall) this.#say(ofMessage || ofCall);
     const ticks = left.filter((one) => one > 0).map((one) => one % 1000 || 1000);
+    this.#ticked = ticks.length && device;
     if (!isOver && ticks.length > 0) this.#timer = setTimeout(() => this.#tick(), Math.min(...ticks));
   }
 

@@ -415,6 +415,31 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         noon,
       ));
 
+    test("a clock that is set back during the countdown does not lengthen it", () =>
+      pages.on(
+        "<otp-input></otp-input>",
+        async (page) => {
+          await element(page, (otp) => {
+            otp.answer = { status: "pending", created_at: "2026-02-28T12:00:00.000Z", next_retry_at: "2026-02-28T12:00:30.000Z", remaining_retry: 3 };
+          });
+          await page.clock.runFor(2_000);
+          await page.clock.setSystemTime("2026-02-28T12:00:02Z"); // the phone got the right time from its network
+          await page.clock.runFor(1_000);
+          expect(await resend(page).innerText()).toBe("New code in 28 seconds");
+          // The same time in a response without `created_at`
+          await element(page, (otp) => {
+            otp.answer = { status: "invalid", next_retry_at: "2026-02-28T12:00:30.000Z" };
+          });
+          expect(await resend(page).innerText()).toBe("New code in 28 seconds");
+          // A new countdown by the right clock
+          await element(page, (otp) => {
+            otp.answer = { status: "approved", created_at: "2026-02-28T12:00:03.000Z", next_retry_at: "2026-02-28T12:01:03.000Z" };
+          });
+          expect(await resend(page).innerText()).toBe("New code in 60 seconds");
+        },
+        noon,
+      ));
+
     test("accepts a response object unchanged, and uses its created_at as the server's time", () =>
       pages.on(
         "<otp-input></otp-input>",
