@@ -139,7 +139,8 @@ describe.skipIf(!hasChromium("docs/next.md"))("docs/next.md, followed from an em
     await tab.reload();
     await says("Signed in as +33612345678");
     await press("Sign out");
-    await tab.getByRole("link", { name: "Sign up" }).waitFor();
+    await tab.getByRole("link", { name: "Sign up" }).click();
+    await tab.getByLabel("Your mobile number").waitFor();
     expect(faults).toEqual([]);
     await context.close();
   }
