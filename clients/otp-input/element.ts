@@ -63,7 +63,7 @@ export class OtpInput extends reflecting(HTMLElement) {
   #off = false;
   /** The server's clock minus this device's, in ms. */
   #skew = 0;
-  /** This device's clock at the last tick of a countdown, in ms since the epoch; 0: none since the last response with a time. */
+  /** This device's clock at the last tick of a countdown, in ms since the epoch; 0: none since the last `created_at`. */
   #ticked = 0;
   /** When another message can be requested, in ms since the epoch by the server's clock; undefined: never. */
   #next: number | undefined;

@@ -23,7 +23,8 @@ const connectTimeout = 3_000;
 /**
  * The verifier that the module exports as `verifier` or by default, directly or as a promise. An exported function is
  * called with the store that `place` names. `warn` gets a line if there is no file, and while a promise does not settle.
- * A command that does not wait for its store gives the module's client time to connect: it may reject commands until then.
+ * A command that does not wait for its store gives the module's client time to connect: it may reject commands until
+ * then.
  *
  * @param needs What must be there besides `flush` and `close`: the verifier may be of another version of this package.
  * @throws Error that names the fix.

@@ -39,10 +39,12 @@ export function readWorkerSettings(args: readonly string[], env: Environment) {
 
 /**
  * Delivers callbacks for the verifier that the module exports, until `stop`. Then waits for deliveries in progress,
- * closes the verifier and stops serving its metrics. It works even if the verifier has a worker too: in one process no two take the same record.
+ * closes the verifier and stops serving its metrics. It works even if the verifier has a worker too: in one process no
+ * two take the same record.
  *
- * @returns The exit code: 0; 1 if the port of the metrics was not available, or if the single flush of `--once` failed or
- * was stopped; 2 if the module exports no verifier, or with `--once` if its store cannot be opened. Clients that the module opened are still open.
+ * @returns The exit code: 0; 1 if the port of the metrics was not available, or if the single flush of `--once` failed
+ * or was stopped; 2 if the module exports no verifier, or with `--once` if its store cannot be opened. Clients that the
+ * module opened are still open.
  */
 export async function runWorker(settings: WorkerSettings, { out, err }: DevOutput, stop: AbortSignal): Promise<number> {
   const { module, place, interval, once, host, metricsPort } = settings;

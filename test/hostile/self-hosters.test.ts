@@ -10,7 +10,7 @@ async function aService() {
   return made;
 }
 
-test("a rotation that is refused does not say that the key which stays will end", async () => {
+test("a rotation that is rejected names the keys as they are: none is about to end", async () => {
   const { folder: cwd } = await aService();
   const run = (...args: string[]) => phoneproof(args, { PHONEPROOF_DATA: "customers.db" }, { cwd });
   const uuid = "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f";
