@@ -148,12 +148,12 @@ const candidates: Readonly<Record<StoreSettings["driver"], (url: string, naming:
     let error: unknown;
     const client = createClient({ url, disableOfflineQueue: true, commandOptions: { timeout: 1_000 } });
     // Without a listener an error would end the process. The verifier reports requests that fail because of it.
-    client.on("error", (failure) => (error = failure)).on("ready", () => (error = undefined));
+    client.on("error", (failure) => (error = failure));
     const run = fromNodeRedis(client);
-    // The client's own error says only that it is offline.
+    // A client that is not connected reports only that it is offline.
     const runOrSayWhy: RunScript = (...call) =>
       run(...call).catch((failure) => {
-        throw error ?? failure;
+        throw client.isReady ? failure : (error ?? failure);
       });
     const store = redisStore({ client: runOrSayWhy, ...naming });
     return {

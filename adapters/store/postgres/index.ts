@@ -109,12 +109,10 @@ export function postgresStore(options: PostgresStoreOptions): PostgresStore {
     const now = performance.now();
     if (now - sweptAt < sweepEvery) return;
     sweptAt = now;
-    const most = async () => Number(await askOne(`select ${s}.sweep($1) as it`, [String(sweepRows)]));
-    while ((await most()) >= sweepRows) {
-      if (performance.now() - now < sweepFor) continue;
-      sweptAt = Number.NEGATIVE_INFINITY;
-      return;
-    }
+    let most: number;
+    do most = Number(await askOne(`select ${s}.sweep($1) as it`, [String(sweepRows)]));
+    while (most >= sweepRows && performance.now() - now < sweepFor);
+    if (most >= sweepRows) sweptAt = Number.NEGATIVE_INFINITY;
   }
 
   const commit = batched<Argument, Outcome>(async (owner, changes) => {

@@ -59,8 +59,8 @@ async function missingParts(ask: Ask, s: string, role: string): Promise<string[]
   const [step] = await ask<{ reached: number }>(`select coalesce(max(number), 0) as reached from ${s}.step`);
   const reached = Number(step?.reached);
   if (reached < newestStep) return [`the schema ${s} is at step ${reached} of ${newestStep}: ${again}`];
-  const functions = parts.flatMap(({ kind, at, differs }) =>
-    kind === "function" ? [[differs, `the function ${at} is not the one of this release: ${again}`]] : [],
+  const functions = parts.flatMap(({ at, differs }) =>
+    differs === undefined ? [] : [[differs, `the function ${at} is not the one of this release: ${again}`]],
   );
   return reached === newestStep ? failing(ask, functions) : [];
 }

@@ -158,19 +158,18 @@ end $$`,
   };
 }
 
-/**
- * The parts of the schema `s` (a quoted name). While a table is missing, its columns and its key are not. `differs`: a
- * function's body is not the one of this release, or another schema's.
- */
-export function partsOf(s: string) {
+/** A part of the schema, and conditions in SQL. */
+interface Part extends Readonly<Record<"kind" | "at" | "id" | "missing" | "sql", string>> {
+  /** Of a function: its body is not the one of this release, or is another schema's. */
+  readonly differs?: string;
+}
+
+/** The parts of the schema `s` (a quoted name). While a table is missing, its columns and its key are not. */
+export function partsOf(s: string): Part[] {
   const part = (kind: string, name: string, sql: string, within?: string) => {
     const at = `${s}.${name}`;
     const id = `to_reg${kind === "function" ? "procedure" : "class"}('${at}')`;
-    const hash = createHash("sha256")
-      .update(sql.split("$$")[1] ?? "")
-      .digest("hex");
-    const differs = `exists (select from pg_proc where oid = ${id} and encode(sha256(convert_to(prosrc, 'UTF8')), 'hex') <> '${hash}')`;
-    return { kind, at, id, missing: within ? `${id} is not null and not exists (select from ${within} = ${id})` : `${id} is null`, differs, sql };
+    return { kind, at, id, missing: within ? `${id} is not null and not exists (select from ${within} = ${id})` : `${id} is null`, sql };
   };
   return [
     ...Object.entries(tables).flatMap(([table, text]) => {
@@ -187,9 +186,14 @@ export function partsOf(s: string) {
       ];
     }),
     ...Object.entries(indexes).map(([name, on]) => part("index", name, `create index ${name} on ${s}.${on}`)),
-    ...Object.entries(functions(s)).map(([head, body]) =>
-      part("function", head.replace(/\w+ text/g, "text"), `create or replace function ${s}.${head} returns text ${body}`),
-    ),
+    ...Object.entries(functions(s)).map(([head, body]) => {
+      const made = part("function", head.replace(/\w+ text/g, "text"), `create or replace function ${s}.${head} returns text ${body}`);
+      const hash = createHash("sha256").update(body.slice(body.indexOf("$$") + 2, body.lastIndexOf("$$")));
+      return {
+        ...made,
+        differs: `exists (select from pg_proc where oid = ${made.id} and encode(sha256(convert_to(prosrc, 'UTF8')), 'hex') <> '${hash.digest("hex")}')`,
+      };
+    }),
   ];
 }
 
@@ -203,15 +207,17 @@ export const newestStep = 1;
 /** Returns one statement: it is applied as a whole, by one process at a time. The lock ends with it. */
 export function schemaSql(s: string): string {
   const parts = partsOf(s);
-  const added = (kinds: RegExp, isOutdated: (differs: string) => string = () => "") =>
-    parts.map(({ kind, missing, differs, sql }) => (kinds.test(kind) ? `  if ${isOutdated(differs)}${missing} then\n    ${sql};\n  end if;\n` : "")).join("");
+  const when = (condition: string, sql: string) => `  if ${condition} then\n    ${sql};\n  end if;\n`;
+  const tables = parts.map(({ kind, missing, sql }) => (/^(table|primary|index)/.test(kind) ? when(missing, sql) : ""));
+  const isOld = (differs: string) => `reached < ${newestStep} or reached = ${newestStep} and ${differs}`;
+  const functions = parts.map(({ missing, differs, sql }) => (differs === undefined ? "" : when(`${isOld(differs)} or ${missing}`, sql)));
   return `do $phoneproof$
 declare
   reached integer;
 begin
   perform pg_advisory_xact_lock(hashtext('phoneproof'));
   if to_regnamespace('${s}') is null then create schema ${s}; end if;
-${added(/^(table|primary|index)/)}  reached := coalesce((select max(number) from ${s}.step), 0);
-${added(/^function/, (differs) => `reached < ${newestStep} or reached = ${newestStep} and ${differs} or `)}  if reached < ${newestStep} then insert into ${s}.step (number) values (${newestStep}); end if;
+${tables.join("")}  reached := coalesce((select max(number) from ${s}.step), 0);
+${functions.join("")}  if reached < ${newestStep} then insert into ${s}.step (number) values (${newestStep}); end if;
 end $phoneproof$;`;
 }

@@ -30,7 +30,7 @@ export function followConnections(server: Server) {
     connections.set(socket, connection);
     socket.once("close", () => {
       connections.delete(socket);
-      // Node says nothing of responses that waited.
+      // Node emits nothing for responses that waited.
       for (const response of connection.underWay) if (response.socket === null) response.emit("close");
     });
   });
