@@ -28,6 +28,8 @@ export const verifier = createVerifier({
 
 export interface Service {
   readonly port: number;
+  /** How many requests were logged as broken off by their client. */
+  brokenOff(): number;
   /** Bytes of the heap that are in use after a collection. */
   heap(): Promise<number>;
   stop(): Promise<void>;
@@ -44,15 +46,18 @@ export async function startService(): Promise<Service> {
     stdio: ["ignore", "pipe", "inherit", "ipc"],
   });
   let output = "";
+  let brokenOff = 0;
   await new Promise<void>((resolve, reject) => {
     child.once("exit", (code) => reject(new Error(`the service ended with ${code}: ${output}`)));
     child.stdout?.on("data", (chunk) => {
+      brokenOff += String(chunk).split('"status":499').length - 1;
       output = (output + chunk).slice(-2_000);
       if (output.includes('"listening"')) resolve();
     });
   });
   return {
     port,
+    brokenOff: () => brokenOff,
     async heap() {
       child.send("heap");
       const [bytes] = await once(child, "message");
