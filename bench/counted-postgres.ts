@@ -34,9 +34,9 @@ export async function countedInPostgres(): Promise<Row[]> {
     return statements / people;
   };
   const bytes = async () => {
-    for (const table of ["record", "member", "sum"]) await pool.query(`vacuum full phoneproof.${table}`);
+    for (const table of ["record", "member", "total"]) await pool.query(`vacuum full phoneproof.${table}`);
     const { rows } = await pool.query(
-      "select sum(pg_total_relation_size(relid))::text as bytes from pg_stat_user_tables where relname in ('record', 'member', 'sum')",
+      "select sum(pg_total_relation_size(relid))::text as bytes from pg_stat_user_tables where relname in ('record', 'member', 'total')",
     );
     return Number(rows[0].bytes);
   };

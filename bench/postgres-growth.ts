@@ -44,7 +44,7 @@ async function measure(): Promise<Row[]> {
     const [few = [], many = []] = times;
     const ratios = many.map((time, turn) => time / (few[turn] as number));
     const { rows } = await (places[0] as (typeof places)[0]).pool.query(
-      "select relname as name, round(100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1)) as hot from pg_stat_user_tables where relname in ('sum', 'member', 'record') order by 1",
+      "select relname as name, round(100.0 * n_tup_hot_upd / greatest(n_tup_upd, 1)) as hot from pg_stat_user_tables where relname in ('total', 'member', 'record') order by 1",
     );
     return [
       multiple("create, a million open × a thousand open", ratios, `${number(median(many))} ms against ${number(median(few))}`, { most: 1.3 }),

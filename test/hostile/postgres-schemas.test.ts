@@ -84,7 +84,7 @@ describe.runIf(server)("a schema on PostgreSQL", () => {
     const url = await database(server);
     const columns = await sql<{ place: string; name: string }>(
       url,
-      "select table_name as place, column_name as name from information_schema.columns where table_schema = 'phoneproof' and table_name in ('record', 'sum', 'member', 'customer')",
+      "select table_name as place, column_name as name from information_schema.columns where table_schema = 'phoneproof' and table_name in ('record', 'total', 'member', 'customer')",
     );
     for (const [at, { place, name }] of columns.entries()) {
       const one = service({ store: postgresStore({ pool: pool(url, { ...settings, max: 2 }) }), clock: undefined as never, policy: { limits: wide } });

@@ -41,7 +41,7 @@ const settings: Readonly<Record<string, string>> = {
 
 const shadows = [
   "create schema other",
-  ...["record", "member", "sum", "value", "customer", "step"].map((table) => `create table other.${table} (other integer)`),
+  ...["record", "member", "total", "value", "customer", "step"].map((table) => `create table other.${table} (other integer)`),
   ...["commit", "tally", "find"].map((name) => `create function other.${name}(text) returns text language sql as 'select null::text'`),
 ];
 

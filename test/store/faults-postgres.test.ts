@@ -113,7 +113,7 @@ describe.runIf(installed)("PostgreSQL failures", () => {
     const { authentication_uuid: id } = (await service.create(newNumber())).body;
     const other = poolOf(url, { max: 1 });
     await other.query("begin");
-    await other.query("select from phoneproof.sum for update");
+    await other.query("select from phoneproof.total for update");
     await other.query("select from phoneproof.record for update");
     const held = await service.check(id, service.codeOf(id));
     expectInTime([held]);
@@ -134,7 +134,7 @@ describe.runIf(installed)("PostgreSQL failures", () => {
     const other = poolOf(url, { max: 1 });
     await other.query("begin");
     await other.query("set local deadlock_timeout = '60s'");
-    expect((await other.query("select from phoneproof.sum where name = $1 for update", [last.sum])).rowCount).toBe(1);
+    expect((await other.query("select from phoneproof.total where name = $1 for update", [last.sum])).rowCount).toBe(1);
     const asked: string[] = [];
     const query: RunQuery = async (text, values) => {
       try {
@@ -183,10 +183,10 @@ describe.runIf(installed)("PostgreSQL failures", () => {
     // A table larger than any other file; how many creates fit into its free pages depends on autovacuum.
     await sql(
       url,
-      "insert into phoneproof.sum (name, part, held, ends) select 'x' || repeat('y', 200) || i, 0, 0, 1e9::integer from generate_series(1, 40000) i",
+      "insert into phoneproof.total (name, part, turn, held, changes, ends) select 'x' || repeat('y', 200) || i, 0, 0, 0, 0, 1e9::integer from generate_series(1, 40000) i",
       "checkpoint",
     );
-    const [{ size = "" } = {}] = await sql<{ size: string }>(url, "select pg_relation_size('phoneproof.sum')::text as size");
+    const [{ size = "" } = {}] = await sql<{ size: string }>(url, "select pg_relation_size('phoneproof.total')::text as size");
     // Applies to every connection of the service, open or future.
     server.limitFiles(Number(size));
     let closed: Answer | undefined;

@@ -86,7 +86,7 @@ describe.runIf(server)("features specific to PostgreSQL", () => {
       await sql(url, schemaSql());
       expect(await missing()).toEqual([`the role may not use the schema: grant usage on schema "phoneproof" to "${role}"`]);
       await sql(url, `grant usage on schema phoneproof to "${role}"`);
-      expect(await missing()).toContain(`the role lacks insert on table "phoneproof".sum: grant insert on table "phoneproof".sum to "${role}"`);
+      expect(await missing()).toContain(`the role lacks insert on table "phoneproof".total: grant insert on table "phoneproof".total to "${role}"`);
       await sql(url, `grant select, insert, update, delete on all tables in schema phoneproof to "${role}"`);
       expect(await missing()).toBeUndefined();
       await works(store);
@@ -97,7 +97,7 @@ describe.runIf(server)("features specific to PostgreSQL", () => {
     it("a missing table, index, function or step is reported with what adds it", async () => {
       const pool = poolOf(url, { max: 1 });
       const missing = async () => (await postgresStore({ pool }).inspect?.(0))?.missing;
-      await pool.query("drop table phoneproof.value; drop index phoneproof.sum_ends; drop function phoneproof.tally");
+      await pool.query("drop table phoneproof.value; drop index phoneproof.total_ends; drop function phoneproof.tally");
       const told = (await missing()) as readonly string[];
       expect(told).toHaveLength(4);
       for (const one of told) {
@@ -107,7 +107,7 @@ describe.runIf(server)("features specific to PostgreSQL", () => {
       const again = "call await store.ensureSchema(), or run schemaSql() as the owner of the schema";
       expect(await missing()).toEqual([`the function "phoneproof".tally(text, text) is missing: ${again}`]);
       await pool.query(
-        "drop table phoneproof.step, phoneproof.record; alter table phoneproof.member drop constraint member_pkey; drop index phoneproof.sum_ends",
+        "drop table phoneproof.step, phoneproof.record; alter table phoneproof.member drop constraint member_pkey; drop index phoneproof.total_ends",
       );
       expect(await missing()).toHaveLength(7);
       await pool.query(schemaSql());
@@ -173,26 +173,26 @@ describe.runIf(server)("features specific to PostgreSQL", () => {
       await store.put(name, "value", expiry());
     }
     const counts = async () => {
-      const tables = ["record", "member", "sum", "value"];
+      const tables = ["record", "member", "total", "value"];
       const { rows } = await pool.query(
         tables.map((table) => `select '${table}' as name, count(*)::integer as rows from phoneproof.${table}`).join(" union all "),
       );
       return Object.fromEntries(rows.map(({ name, rows }) => [name, rows]));
     };
-    const both = { record: 2, member: 2, sum: 4, value: 2 };
+    const both = { record: 2, member: 2, total: 4, value: 2 };
     await store.lease(0, 1, 1);
     expect(await counts()).toEqual(both);
     for (const [table, column] of [
       ["record", "customer"],
       ["member", "name"],
-      ["sum", "name"],
+      ["total", "name"],
       ["value", "key"],
     ])
       await pool.query(`update phoneproof.${table} set ends = 1 where strpos(${column}, $1) > 0`, [ended.customer]);
     await pool.query("insert into phoneproof.value (key, ends, value) select i, 1, '' from generate_series(1, 2500) i");
     const other = postgresStore({ pool });
     for (let i = 0; i < 3; i++) await other.lease(0, 1, 1);
-    expect(await counts()).toEqual({ record: 1, member: 1, sum: 2, value: 1 });
+    expect(await counts()).toEqual({ record: 1, member: 1, total: 2, value: 1 });
     expect((await other.lease(10, 5, 11)).map(({ id }) => id)).toEqual([kept.id]);
     await close();
   });
@@ -203,12 +203,43 @@ describe.runIf(server)("features specific to PostgreSQL", () => {
     const sum = () => ({ sum: `${customer}:s`, part: 1, parts: 3, weight: 1, ...expiry() });
     for (let i = 0; i < 200; i++) await store.commit({ claims: [sum()], counts: [] });
     const shown = async () =>
-      (await pool.query("select n_tup_upd::integer as updates, n_tup_hot_upd::integer as hot from pg_stat_user_tables where relname = 'sum'")).rows[0];
+      (await pool.query("select n_tup_upd::integer as updates, n_tup_hot_upd::integer as hot from pg_stat_user_tables where relname = 'total'")).rows[0];
     // A session reports its statistics once a second at most.
     await expect.poll(async () => (await shown()).updates, { timeout: 30_000 }).toBeGreaterThan(150);
     const { updates, hot } = await shown();
     expect(hot / updates).toBeGreaterThan(0.9);
     await close();
+  });
+
+  it("reads no more beside a long transaction of another application, however often a sum changes", async () => {
+    const { pool, store, url, close } = await newStore(server);
+    const { sum, ...rest } = { sum: `${randomUUID()}:s`, part: 3, parts: 3, ...expiry() };
+    const oneConnection = poolOf(url, { max: 1 });
+    const ofStore = postgresStore({ pool: oneConnection });
+    const blocks = async () => {
+      await oneConnection.query("select pg_stat_force_next_flush()");
+      const { rows } = await pool.query(
+        "select sum(heap_blks_hit + idx_blks_hit)::integer as blocks from pg_statio_user_tables where schemaname = 'phoneproof'",
+      );
+      return rows[0].blocks as number;
+    };
+    const change = async (times: number) => {
+      const before = await blocks();
+      for (let i = 0; i < times; i++) await ofStore.commit({ claims: [{ sum, weight: 1, limit: 10_000, ...rest }], counts: [] });
+      return ((await blocks()) - before) / times;
+    };
+    const other = await pool.connect();
+    await other.query("begin isolation level repeatable read");
+    await other.query("select from phoneproof.record");
+    await change(50);
+    const few = await change(50);
+    await change(900);
+    const many = await change(50);
+    await other.query("rollback");
+    other.release();
+    expect(many).toBeLessThan(2 * few);
+    expect(await store.commit({ asks: [{ sum, ...rest }] })).toMatchObject({ asked: [1_050] });
+    await Promise.all([oneConnection.end(), close()]);
   });
 
   describe("commits sent together", () => {

@@ -58,7 +58,7 @@ function partsOf({ sum, part, parts, ahead }: SumParts): object {
 
 function undone(claims: readonly Claim[]): object {
   return {
-    undone_sums: claims.flatMap((claim) => ("sum" in claim ? [sumOf(claim, -claim.weight)] : [])),
+    undone_sums: claims.flatMap((claim) => ("sum" in claim ? [{ ...sumOf(claim, -claim.weight), low: undefined }] : [])),
     undone_members: claims.flatMap((claim) => ("sum" in claim || claim.out ? [] : [{ name: clean(claim.window), member: clean(claim.member) }])),
   };
 }

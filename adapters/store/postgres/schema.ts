@@ -1,17 +1,27 @@
 import { createHash } from "node:crypto";
 
-/** `ends` is the minute, on the database's clock, after which a row may be deleted. A counter is part -1 of a sum. */
+/** How often the row of a part is updated before the next one takes its place. */
+const changesPerRow = 32;
+
+/**
+ * `ends` is the minute, on the database's clock, after which a row may be deleted.
+ *
+ * `total` holds the parts of sums; a counter is part -1, row 0. A part is updated by thousands of commits, and each
+ * leaves a version of the row, which stays while any transaction in the database is older. So every `changesPerRow`
+ * changes a new row takes its place, and only the newest row of a part is read. The others end with it.
+ */
 const tables: Readonly<Record<string, string>> = {
   step: "number integer, made timestamptz not null default now(), primary key (number)",
   customer: 'name text collate "C", commits bigint not null, primary key (name)',
   record:
     'customer text collate "C", id text collate "C", tokens text[] not null, data text not null, keep_until bigint not null, wake_at bigint, ends integer not null, primary key (customer, id)',
   member: 'name text collate "C", member text collate "C", at bigint not null, added_by text, ends integer not null, primary key (name, member)',
-  sum: 'name text collate "C", part bigint, held bigint not null, ends integer not null, primary key (name, part)',
+  total:
+    'name text collate "C", part bigint, turn integer, held bigint not null, changes bigint not null, ends integer not null, primary key (name, part, turn)',
   value: 'key text collate "C", value text not null, ends integer not null, primary key (key)',
 };
 
-const ending = ["record", "member", "sum", "value"];
+const ending = ["record", "member", "total", "value"];
 
 const indexes: Readonly<Record<string, string>> = {
   record_wake: "record (wake_at) where wake_at is not null",
@@ -42,17 +52,30 @@ const membersOf = (list: string) =>
 /**
  * Arguments are JSON. A subquery per row, unlike a join, always uses the index.
  *
- * `commit` makes the changes of one customer, one after another. Updating the row of `customer` first lets one commit
- * of a customer run at a time, so limits hold, and nothing deadlocks.
+ * `commit` makes the changes of one customer, one after another. Locking the row of `customer` first lets one commit of
+ * a customer run at a time, so limits hold, and nothing deadlocks. An isolation level that may read what was there
+ * before the lock also updates that row: the server then rolls the later commit back.
  */
 function functions(s: string): Readonly<Record<string, string>> {
-  const held = (since: string, top: string) =>
-    `(select coalesce(sum(x.held), 0)::bigint from ${s}.sum x where x.name = k.name and x.part > ${since} and x.part <= ${top})`;
+  const newest = (part: string) => `(select x.* from ${s}.total x where x.name = k.name and x.part = ${part} order by x.turn desc limit 1)`;
+  // A sum has at most 64 parts, and one that is about to begin.
+  const partsOfSum = (since: string, top: string) => `generate_series(greatest(${since} + 1, ${top} - 64), ${top}) as p (part)`;
+  const held = (since: string, top: string) => `(select coalesce(sum(x.held), 0)::bigint from ${partsOfSum(since, top)}, lateral ${newest("p.part")} x)`;
   const raised = (held: string) => `greatest(k.low, greatest(k.low, ${held}) + k.weight)`;
+  // Claims on sums with what the sum holds, and the row of the part to add to.
+  const claimed = (list: string) => `select k.*, h.* from ${sumsOf(list)}, lateral (select coalesce(sum(x.held), 0)::bigint as held,
+        coalesce(sum(x.held) filter (where x.part = k.part), 0) as own, max(x.changes) filter (where x.part = k.part) as changes, max(x.ends) filter (where x.part = k.part) as ends
+        from ${partsOfSum("k.since", "k.top")}, lateral ${newest("p.part")} x) h where k.weight <> 0 or k.low is not null or k.most is not null`;
   const newer = `(select count(*) from ${s}.member x where x.name = k.name and x.at > k.since`;
-  const add = `on conflict (name, part) do update set held = x.held + excluded.held, ends = greatest(x.ends, excluded.ends)`;
+  const add = (where: string) => `insert into ${s}.total (name, part, turn, held, changes, ends)
+        select k.name, k.part, coalesce(k.changes + 1, 0) / ${changesPerRow}, k.own + case when k.low is null then k.weight else ${raised("k.held")} - k.held end, coalesce(k.changes + 1, 0), greatest(k.ends, earliest_end + k.life)
+        from k where (k.weight <> 0 or k.low is not null)${where}
+        on conflict (name, part, turn) do update set held = excluded.held, changes = excluded.changes, ends = excluded.ends`;
   const names = (list: string) => `any (array(select json_array_elements_text(what::json -> '${list}')))`;
-  const lock = `on conflict (name) do update set commits = x.commits + 1`;
+  const lock = `    perform from ${s}.customer x where x.name = owner for update;
+    if not found or current_setting('transaction_isolation') <> 'read committed' then
+      insert into ${s}.customer as x (name, commits) values (owner, 1) on conflict (name) do update set commits = x.commits + 1;
+    end if;`;
   const ended = (table: string) => `select t.ctid from ${s}.${table} t where t.ends < ${thisMinute} order by t.ends limit rows::integer for update skip locked`;
   const sweep = (table: string) => `  delete from ${s}.${table} where ctid = any (array(${ended(table)}));
   get diagnostics gone = row_count;
@@ -69,7 +92,7 @@ declare
   earliest_end integer := ${earliestEnd};
 begin
   if owner is not null then
-    insert into ${s}.customer as x (name, commits) values (owner, 1) ${lock};
+${lock}
   end if;
   for c in select * from json_to_recordset(changes::json) as x(id text, tokens text[], data text, keep_until bigint, wake_at bigint, keeps_wake boolean, life integer, expected text,
     revoked text, sums json, members json, outs json, undone_sums json, undone_members json, counted boolean) loop
@@ -80,27 +103,30 @@ begin
         results := results || json_build_object('current', case when r.id is not null then ${recordJson} end);
         continue;
       end if;
-      select json_strip_nulls(json_build_object('refusedBy', j.place, 'count', j.held, 'roomPart', j.room_part, 'roomSince', j.room_since)) into refusal from (
-        select k.place, h.held, null::bigint as room_since,
-          (select min(p) from generate_series(k.part + 1, 2 * k.part - k.since + 1) p where ${raised(held("p - k.part + k.since", "p"))} <= k.most) as room_part
-        from ${sumsOf("c.sums")}, lateral (select ${held("k.since", "k.top")} as held) h where k.most is not null and ${raised("h.held")} > k.most
-        union all
-        select k.place, h.held, (select x.at from ${s}.member x where x.name = k.name and x.member <> k.member order by x.at desc offset k.most - 1 limit 1), null
-        from ${membersOf("c.members")}, lateral (select ${newer} and x.member <> k.member) as held) h where k.most is not null and h.held >= k.most
-      ) j order by j.place limit 1;
+      with k as materialized (${claimed("c.sums")}),
+      refused as materialized (
+        select j.* from (
+          select k.place, k.held, null::bigint as room_since,
+            (select min(p) from generate_series(k.part + 1, 2 * k.part - k.since + 1) p where ${raised(held("p - k.part + k.since", "p"))} <= k.most) as room_part
+          from k where ${raised("k.held")} > k.most
+          union all
+          select k.place, h.held, (select x.at from ${s}.member x where x.name = k.name and x.member <> k.member order by x.at desc offset k.most - 1 limit 1), null
+          from ${membersOf("c.members")}, lateral (select ${newer} and x.member <> k.member) as held) h where k.most is not null and h.held >= k.most
+        ) j order by j.place limit 1
+      ),
+      added as (${add(" and not exists (select from refused)")})
+      select json_strip_nulls(json_build_object('refusedBy', j.place, 'count', j.held, 'roomPart', j.room_part, 'roomSince', j.room_since)) into refusal from refused j;
       if found then
         results := results || refusal;
         continue;
       end if;
-      insert into ${s}.sum as x (name, part, held, ends) select k.name, k.part, case when k.low is null then k.weight else ${raised("h.held")} - h.held end, earliest_end + k.life
-      from ${sumsOf("c.sums")}, lateral (select case when k.low is not null then ${held("k.since", "k.top")} end as held) h where k.weight <> 0 or k.low is not null ${add};
       insert into ${s}.member as x (name, member, at, added_by, ends) select k.name, k.member, k.at, c.tokens[1], earliest_end + k.life from ${membersOf("c.members")} where k.adds
       on conflict (name, member) do update set at = greatest(x.at, excluded.at), ends = greatest(x.ends, excluded.ends), added_by = case when x.added_by = excluded.added_by then x.added_by end;
       if c.outs is not null then
         delete from ${s}.member x where x.ctid = any (array(select (select x.ctid from ${s}.member x where x.name = k.name and x.member = k.member and x.at = k.at) from ${membersOf("c.outs")}));
       end if;
       if c.revoked = any (r.tokens) then
-        insert into ${s}.sum as x (name, part, held, ends) select k.name, k.part, k.weight, earliest_end + k.life from ${sumsOf("c.undone_sums")} ${add};
+        with k as (${claimed("c.undone_sums")}) ${add("")};
         delete from ${s}.member x where x.ctid = any (array(select (select x.ctid from ${s}.member x where x.name = k.name and x.member = k.member and x.added_by = c.revoked) from ${membersOf("c.undone_members")}));
       end if;
       if c.id is not null then
@@ -133,16 +159,21 @@ end $$`,
 
     "tally(adds text, reads text)": `${planned} as $$
 begin
-  insert into ${s}.sum as x (name, part, held, ends) select k.name, -1, k.by, ${earliestEnd} + k.life from json_to_recordset(adds::json) as k(name text, by bigint, life integer) ${add};
-  return (select json_agg(coalesce((select x.held from ${s}.sum x where x.name = k.name and x.part = -1), 0) order by place) from json_array_elements_text(reads::json) with ordinality as k(name, place));
+  insert into ${s}.total as x (name, part, turn, held, changes, ends) select k.name, -1, 0, k.by, 0, ${earliestEnd} + k.life from json_to_recordset(adds::json) as k(name text, by bigint, life integer)
+  on conflict (name, part, turn) do update set held = x.held + excluded.held, ends = greatest(x.ends, excluded.ends);
+  return (select json_agg(coalesce((select x.held from ${s}.total x where x.name = k.name and x.part = -1), 0) order by place) from json_array_elements_text(reads::json) with ordinality as k(name, place));
 end $$`,
 
     "forget(what text)": `${planned} as $$
+declare
+  owner text;
 begin
-  insert into ${s}.customer as x (name, commits) select json_array_elements_text(what::json -> 'customers'), 1 ${lock};
+  for owner in select json_array_elements_text(what::json -> 'customers') loop
+${lock}
+  end loop;
   delete from ${s}.record where ctid = any (array(select (select r.ctid from ${s}.record r where r.customer = k.customer and r.id = k.id) from json_to_recordset(what::json -> 'records') as k(customer text, id text)));
   delete from ${s}.member where name = ${names("windows")};
-  delete from ${s}.sum where name = ${names("sums")} and part >= 0;
+  delete from ${s}.total where name = ${names("sums")} and part >= 0;
   delete from ${s}.value where key = ${names("values")};
   return null;
 end $$`,
