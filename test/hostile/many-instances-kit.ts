@@ -1,15 +1,11 @@
-import { execFileSync, spawn } from "node:child_process";
+import { execFileSync } from "node:child_process";
 import { chownSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { connect } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { fileURLToPath, pathToFileURL } from "node:url";
 import { freePort } from "../support/ports.js";
 import { spawnServer } from "../support/programs.js";
 import { until } from "../support/redis.js";
-
-const root = fileURLToPath(new URL("../..", import.meta.url));
-const built = (file: string) => JSON.stringify(pathToFileURL(join(root, "dist", file)).href);
 
 /** What PgBouncer says when it is full or disabled, or its server is down: all of it with the code `08P01`. */
 export const bouncerSays = [
@@ -57,37 +53,3 @@ export async function otherBouncer(): Promise<{ readonly url: string; stop(): vo
   };
 }
 
-/** `phoneproof worker` for a verifier with this `pollInterval`; counts how often it looks for callbacks that are due. */
-export function worker(pollInterval: number): { readonly searches: () => number; stop(): Promise<void> } {
-  const folder = mkdtempSync(join(tmpdir(), "phoneproof-instances-"));
-  const module = join(folder, "verifier.mjs");
-  writeFileSync(
-    module,
-    `import { createVerifier } from ${built("index.js")};
-import { memoryStore } from ${built("memory.js")};
-const store = memoryStore();
-const search = (...args) => (console.log("search"), store.lease(...args));
-export const verifier = createVerifier({
-  store: new Proxy(store, { get: (_, name) => (name === "lease" ? search : typeof store[name] === "function" ? store[name].bind(store) : store[name]) }),
-  sender: { send: async () => ({ outcome: "accepted" }) },
-  secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6",
-  countries: ["FR"],
-  callbacks: { worker: false, pollInterval: ${pollInterval} },
-});
-`,
-  );
-  const child = spawn(process.execPath, [join(root, "dist/dev.js"), "worker", module], { stdio: ["ignore", "pipe", "ignore"] });
-  const gone = new Promise<void>((resolve) => child.once("close", () => resolve()));
-  let text = "";
-  child.stdout.on("data", (part) => {
-    text += part;
-  });
-  return {
-    searches: () => text.split("search").length - 1,
-    async stop() {
-      child.kill("SIGKILL");
-      await gone;
-      rmSync(folder, { recursive: true, force: true });
-    },
-  };
-}

@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { newDatabase, type PostgresServer, pgbouncerIsInstalled, poolOf, postgresIsInstalled, postgresServer, startPgbouncer } from "../support/postgres.js";
 import { numberOf, setUp } from "../support/verifier.js";
-import { bouncerSays, otherBouncer, worker } from "./many-instances-kit.js";
+import { bouncerSays, otherBouncer } from "./many-instances-kit.js";
 
 const suite = "several instances on one PostgreSQL";
 const bouncer = pgbouncerIsInstalled(suite);
@@ -68,14 +68,5 @@ describe.runIf(bouncer && postgresIsInstalled(suite))("prepare: true behind a Pg
     const errors = instances.flatMap(({ log }) => log.lines).filter(({ level }) => level === "error");
     // A newer PgBouncer serves them, and then there is nothing to explain.
     expect(errors.map(({ fields }) => String(fields["err"])).filter((text) => !text.includes("`prepare`"))).toEqual([]);
-  });
-});
-
-describe("phoneproof worker", () => {
-  it("looks for due callbacks as often as the verifier's pollInterval says", async () => {
-    const one = worker(1);
-    onTestFinished(() => one.stop());
-    await expect.poll(one.searches, { timeout: 10_000 }).toBeGreaterThan(0);
-    await expect.poll(one.searches, { timeout: 2_000 }).toBeGreaterThan(1);
   });
 });

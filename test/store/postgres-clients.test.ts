@@ -184,7 +184,7 @@ async function expectErrors(store: PostgresStore, url: string): Promise<void> {
   for (const code of ["40001", "40P01"]) await put(`fail ${code}`);
   expect(await sql(url, "select last_value::integer as tries from tries")).toEqual([{ tries: 6 }]);
   const errorOf = (value: string) => put(value).catch((error: Error) => error);
-  const canceled = "the statement was canceled, as by statement_timeout: see what keeps the server busy or holds a lock";
+  const canceled = "the statement was canceled, as by statement_timeout or lock_timeout: see what keeps the server busy or holds a lock";
   expect(await errorOf("fail 57014")).toEqual(Object.assign(new Error(`postgresStore: no fail 57014 (57014): ${canceled}`), { code: "57014" }));
   expect(await errorOf("bad +33612345678")).toEqual(Object.assign(new Error("postgresStore: the server rejected a value (23514)"), { code: "23514" }));
 }
