@@ -165,14 +165,17 @@ describe.runIf(installed)("PostgreSQL failures", () => {
     // Commits of one store are batched, so that they do not make each other fail.
     const [store, ...others] = Array.from({ length: 10 }, () => postgresStore({ pool })) as [PostgresStore, ...PostgresStore[]];
     const [now, customer] = [Date.now(), "5e1fe9f6-3a0c-4d27-9a3e-000000000002"];
-    const claim = () => ({ sum: `${customer}:s`, part: 1, parts: 3, weight: 1, limit: 10, now, keepUntil: now + 3_600_000 });
-    const racers = await Promise.allSettled(Array.from({ length: 100 }, (_, at) => (others[at % 9] as PostgresStore).commit({ claims: [claim()] })));
-    const granted = racers.filter((one) => one.status === "fulfilled" && one.value.done).length;
-    for (const one of racers) if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "40001" });
-    expect(granted).toBeGreaterThan(0);
-    expect(await store.commit({ asks: [claim()] })).toEqual({ done: true, counts: [], asked: [granted] });
-    for (let more = granted; more < 10; more++) expect((await store.commit({ claims: [claim()] })).done).toBe(true);
-    expect(await store.commit({ claims: [claim()] })).toMatchObject({ done: false, refusedBy: 0, count: 10 });
+    const ends = { now, keepUntil: now + 3_600_000 };
+    const sum = { sum: `${customer}:s`, part: 1, parts: 3, weight: 1, limit: 10, ...ends };
+    const member = (name: number) => ({ window: `${customer}:w`, member: String(name), since: 0, limit: 10, ...ends });
+    for (const claim of [() => sum, member]) {
+      const racers = await Promise.allSettled(Array.from({ length: 100 }, (_, at) => (others[at % 9] as PostgresStore).commit({ claims: [claim(at)] })));
+      let granted = racers.filter((one) => one.status === "fulfilled" && one.value.done).length;
+      for (const one of racers) if (one.status === "rejected") expect(one.reason).toMatchObject({ code: "40001" });
+      expect(granted).toBeGreaterThan(0);
+      for (; granted < 10; granted++) expect((await store.commit({ claims: [claim(100 + granted)] })).done).toBe(true);
+      expect(await store.commit({ claims: [claim(200)] })).toMatchObject({ done: false, refusedBy: 0, count: 10 });
+    }
     expect((await store.inspect?.(0))?.missing).toEqual([expect.stringMatching(/repeatable read.*alter role/)]);
     await Promise.all([pool.end(), close()]);
   });
