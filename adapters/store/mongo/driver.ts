@@ -141,16 +141,16 @@ export const orElse = (expression: unknown, otherwise: unknown): Document => ({ 
 /** The entries of a list for which `cond` holds; it refers to each as `$$this`. */
 export const where = (input: unknown, cond: Document): Document => ({ $filter: { input, as: "this", cond } });
 
-/** Errors of the server: the code, what it does, and the fix. The last one is any other. */
-const meanings: readonly (readonly [code: RegExp, what: string, fix: string])[] = [
+/** Driver errors: the pattern, what it means, and the fix. The last one is any other reply of the server. */
+const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
   [
-    /^73$/,
+    /^\w+ 73:/,
     "rejects the name of the database or of a collection",
     "shorten the database's name to 63 bytes, and leave out spaces and the characters / \\ . \" $",
   ],
-  [/^(18|8000)$/, "rejects the credentials", "correct the user, the password and authSource in the client's URL"],
-  [/^13$/, "denies its user a right", "grant the role readWrite on the database"],
-  [/./, "rejected a command", "look for the reason in its log"],
+  [/^\w+ (18|8000):/, "rejects the credentials", "correct the user, the password and authSource in the client's URL"],
+  [/^\w+ 13:/, "denies its user a right", "grant the role readWrite on the database"],
+  [/^Mongo(Server|BulkWrite)Error \d/, "rejected a command", "look for the reason in its log"],
 ];
 
 /** A driver error without its documents: phone numbers and digests do not belong in a log. */
@@ -159,6 +159,6 @@ export function withoutValues(error: unknown): Error {
   const text = `${name}${code === undefined ? "" : ` ${code}`}: ${String(message ?? error)
     .replace(/\s*\{.*/s, "")
     .trim()}`;
-  const [, what, fix] = (name === "MongoServerError" && meanings.find(([pattern]) => pattern.test(String(code)))) || [];
+  const [, what, fix] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
   return new Error(what === undefined ? `mongoStore: ${text}` : `mongoStore: the server behind option \`db\` ${what} (${text}): ${fix}`);
 }
