@@ -56,11 +56,12 @@ export async function reconnect(db: MongoDb, error: unknown): Promise<void> {
 /** What the server reports about itself. */
 export async function sayHello(db: MongoDb) {
   const notFound = (error: { code?: unknown }) => (error.code === 59 ? { maxWireVersion: 0 } : Promise.reject(error));
-  const { maxWireVersion, localTime, msg, setName } = (await db.command({ hello: 1 }).catch(notFound)) as Document;
+  const { maxWireVersion, localTime, msg, setName, isWritablePrimary } = (await db.command({ hello: 1 }).catch(notFound)) as Document;
   // The wire version of MongoDB 4.4, whose first two releases lack the command.
   if ((maxWireVersion as number) < 9) throw new OldServer("mongoStore: the server behind option `db` is too old: use MongoDB 4.4.2 or newer");
   const deployment = msg === "isdbgrid" ? "sharded" : typeof setName === "string" ? "replica set" : "standalone";
-  return { deployment, time: localTime instanceof Date ? localTime.getTime() : undefined };
+  const isSecondary = typeof setName === "string" && isWritablePrimary === false;
+  return { deployment, isSecondary, time: localTime instanceof Date ? localTime.getTime() : undefined };
 }
 
 /**
@@ -141,6 +142,8 @@ export const orElse = (expression: unknown, otherwise: unknown): Document => ({ 
 /** The entries of a list for which `cond` holds; it refers to each as `$$this`. */
 export const where = (input: unknown, cond: Document): Document => ({ $filter: { input, as: "this", cond } });
 
+export const toPrimary = "leave out directConnection from the client's URL and name the replica set, so that the driver finds the primary";
+
 /** Driver errors: the pattern, what it means, and the fix. The last one is any other reply of the server. */
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
   [
@@ -150,6 +153,7 @@ const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])
   ],
   [/^\w+ (18|8000):/, "rejects the credentials", "correct the user, the password and authSource in the client's URL"],
   [/^\w+ 13:/, "denies its user a right", "grant the role readWrite on the database"],
+  [/^\w+ (10107|13435|13436):/, "is a secondary, which cannot be written", toPrimary],
   [/^Mongo(Server|BulkWrite)Error \d/, "rejected a command", "look for the reason in its log"],
 ];
 

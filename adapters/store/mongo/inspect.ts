@@ -1,5 +1,5 @@
 import type { StoreInspection } from "../../../src/ports/store.js";
-import { collectionNames, type Document, type MongoCollection, type MongoDb, sayHello } from "./driver.js";
+import { collectionNames, type Document, type MongoCollection, type MongoDb, sayHello, toPrimary } from "./driver.js";
 
 /** The index that deletes what has expired, ten minutes late. */
 const expiry = { key: { expireAt: 1 }, name: "expireAt", expireAfterSeconds: 600 };
@@ -13,10 +13,15 @@ const indexes = { state: [wake, listed, expiry], counters: [expiry], values: [ex
 export async function inspect(db: MongoDb, prefix: string, state: MongoCollection, until: number): Promise<StoreInspection> {
   const due = state.aggregate([{ $match: { wakeAt: { $lte: until } } }, { $limit: 10_000 }, { $count: "due" }], {}).toArray() as Promise<{ due: number }[]>;
   const plans = collectionNames.map((name) => planIndexes(db, prefix, name));
-  const [{ deployment, time }, [counted], ...planned] = await Promise.all([sayHello(db), due, ...plans]);
+  const [{ deployment, isSecondary, time }, [counted], ...planned] = await Promise.all([sayHello(db), due, ...plans]);
   const absent = planned.flatMap((plan) => plan.absent).join(", ");
   const fix = "so expired data, phone numbers included, is never deleted: call await store.ensureIndexes() once";
-  const missing = [...(absent === "" ? [] : [`the indexes ${absent} are missing, ${fix}`]), ...planned.flatMap((plan) => plan.inTheWay)];
+  const secondary = `the server is a secondary, which cannot be written: ${toPrimary}`;
+  const missing = [
+    ...(isSecondary ? [secondary] : []),
+    ...(absent === "" ? [] : [`the indexes ${absent} are missing, ${fix}`]),
+    ...planned.flatMap((plan) => plan.inTheWay),
+  ];
   const more = { ...(time !== undefined && { time }), ...(missing.length > 0 && { missing }) };
   return { kind: "mongodb", due: counted?.due ?? 0, settings: { deployment }, ...more };
 }
