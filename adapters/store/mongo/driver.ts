@@ -151,8 +151,9 @@ const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])
     "rejects the name of the database or of a collection",
     "shorten the database's name to 63 bytes, and leave out spaces and the characters / \\ . \" $",
   ],
-  [/^\w+ (18|8000):/, "rejects the credentials", "correct the user, the password and authSource in the client's URL"],
-  [/^\w+ 13:/, "denies its user a right", "grant the role readWrite on the database"],
+  [/^\w+ (18:|8000:.*\bauth(entication)?\b)/i, "rejects the credentials", "correct the user, the password and authSource in the client's URL"],
+  [/^\w+ (13:|8000:.*not allowed to do action)/, "denies its user a right", "grant the role readWrite on the database"],
+  [/^\w+ 8000:.*quota/, "has no room left", "remove other data, or use a larger cluster"],
   [/^\w+ (10107|13435|13436):/, "is a secondary, which cannot be written", toPrimary],
   [/^Mongo(Server|BulkWrite)Error \d/, "rejected a command", "look for the reason in its log"],
 ];
