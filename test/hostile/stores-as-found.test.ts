@@ -45,6 +45,14 @@ describe("MongoDB as it is found", () => {
     expect(findings).toContain("rs.initiate()");
   });
 
+  it.each([
+    ["of another set", hellos.primary, "?replicaSet=other", "correct replicaSet in the URL"],
+    ["that find no primary", hellos.secondary, "?replicaSet=rs0", "start the other members of its replica set"],
+  ])("doctor names the fix for members %s", async (_, hello, query, fix) => {
+    const { store } = await storeOn(hello, rejections.notPrimary, query);
+    expect((await findingsOn(store)).join("\n")).toContain(fix);
+  });
+
   it("the log names the fix if the user may only read (docs/stores.md#mongodb)", async () => {
     const { store } = await storeOn(hellos.primary, rejections.unauthorized);
     expect(await faultOf(store)).toContain("readWrite");

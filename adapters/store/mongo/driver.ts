@@ -155,15 +155,24 @@ const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])
   [/^\w+ (13:|8000:.*not allowed to do action)/, "denies its user a right", "grant the role readWrite on the database"],
   [/^\w+ 8000:.*quota/, "has no room left", "remove other data, or use a larger cluster"],
   [/^\w+ (10107|13435|13436):/, "is a secondary, which cannot be written", toPrimary],
+  [/^\w+ 94:|\(servers: .*RSGhost/, "was started with --replSet and not initiated", "call rs.initiate() once in mongosh"],
+  [/\(servers: none\)/, "does not belong to the replica set of the client's URL", "correct replicaSet in the URL, or start mongod with --replSet"],
+  [/\(servers: .*RS/, "has no primary within reach", "start the other members of its replica set, and make their addresses reachable"],
   [/^Mongo(Server|BulkWrite)Error \d/, "rejected a command", "look for the reason in its log"],
 ];
 
+/** Of the driver's errors, if it found no server to send a command to: the servers as it knows them. */
+interface Topology {
+  readonly servers?: ReadonlyMap<string, { readonly type: string }>;
+}
+
 /** A driver error without its documents: phone numbers and digests do not belong in a log. */
 export function withoutValues(error: unknown): Error {
-  const { name = "Error", message, code } = error as { name?: unknown; message?: unknown; code?: unknown };
+  const { name = "Error", message, code, reason } = error as { name?: unknown; message?: unknown; code?: unknown; reason?: Topology };
+  const servers = reason?.servers && [...reason.servers.values()].map(({ type }) => type).join(", ");
   const text = `${name}${code === undefined ? "" : ` ${code}`}: ${String(message ?? error)
     .replace(/\s*\{.*/s, "")
-    .trim()}`;
+    .trim()}${servers === undefined ? "" : ` (servers: ${servers || "none"})`}`;
   const [, what, fix] = meanings.find(([pattern]) => pattern.test(text)) ?? [];
   return new Error(what === undefined ? `mongoStore: ${text}` : `mongoStore: the server behind option \`db\` ${what} (${text}): ${fix}`);
 }
