@@ -74,22 +74,24 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
   }
   let opening: Promise<Opened> | undefined;
 
+  /** All calls share one attempt: each would otherwise wait for another's, which fails without a reason, and then for its own. */
   function opened(): Promise<Opened> {
-    opening ??= open(db, prefix).catch((error) => {
-      opening = undefined;
-      throw error;
-    });
+    opening ??= open(db, prefix)
+      .catch(async (error) => {
+        await reconnect(db, error);
+        return open(db, prefix);
+      })
+      .catch((error) => {
+        opening = undefined;
+        throw error;
+      });
     return opening;
   }
 
   /** Works with the server, once it is known; keeps stored data out of errors. */
   async function reach<T>(work: (opened: Opened) => Promise<T>): Promise<T> {
-    const run = async () => work(await opened());
     try {
-      return await run().catch(async (error) => {
-        await reconnect(db, error);
-        return run();
-      });
+      return await work(await opened());
     } catch (error) {
       throw error instanceof CorruptRecord || error instanceof OldServer ? error : withoutValues(error);
     }
