@@ -147,6 +147,11 @@ export const toPrimary = "leave out directConnection from the client's URL and n
 /** Driver errors: the pattern, what it means, and the fix. The last one is any other reply of the server. */
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
   [
+    /^Mongo(NotConnected|ClientClosed)Error/,
+    "cannot be reached through a closed client",
+    "your application closed the client: close it after `verifier.close()`, or create a new one",
+  ],
+  [
     /^\w+ 73:/,
     "rejects the name of the database or of a collection",
     "shorten the database's name to 63 bytes, and leave out spaces and the characters / \\ . \" $",

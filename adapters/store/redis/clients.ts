@@ -106,10 +106,21 @@ function bySha(send: (command: "evalsha" | "eval", ...call: Parameters<RunScript
   };
 }
 
+/** What a client shows of itself: ioredis its status. */
+interface ClientState {
+  readonly status?: unknown;
+}
+
 export const toPrimary = "connect to the primary, or promote it with REPLICAOF NO ONE";
 
 /** Client errors: the pattern, what it means, and the fix. The last one is any other reply of the server. */
-const meanings = (prefix: string): readonly (readonly [pattern: RegExp, what: string, fix: string])[] => [
+const meanings = ({ status }: ClientState, prefix: string): readonly (readonly [pattern: RegExp, what: string, fix: string])[] => [
+  // ioredis also reports a connection that broke as closed.
+  [
+    status === "end" ? /connection is closed/i : /client is closed/i,
+    "cannot be reached through a closed client",
+    "your application closed the client, or has not connected it: connect it at start, and close it after `verifier.close()`",
+  ],
   [/CROSSSLOT|same slot/i, "is a cluster", "pass a client of the whole cluster, and set option `cluster: true` if it is not detected"],
   [/\bMOVED\W+\d+/i, "is one node of a cluster", "pass a client of the whole cluster"],
   [
@@ -133,9 +144,9 @@ const meanings = (prefix: string): readonly (readonly [pattern: RegExp, what: st
  * The error that the store throws for a client's error. Clients include the command, and with it phone numbers and
  * digests, which do not belong in a log; some have only a class name. `prefix`: of the store's keys.
  */
-export function errorOf(error: unknown, prefix: string): Error {
+export function errorOf(error: unknown, client: unknown, prefix: string): Error {
   const text = wordsOf(error);
-  const [, what, fix] = meanings(prefix).find(([pattern]) => pattern.test(text)) ?? [];
+  const [, what, fix] = meanings(client as ClientState, prefix).find(([pattern]) => pattern.test(text)) ?? [];
   return new Error(what === undefined ? `redisStore: ${text}` : `redisStore: the server behind option \`client\` ${what} (${text}): ${fix}`);
 }
 

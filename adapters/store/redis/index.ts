@@ -83,7 +83,7 @@ export function redisStore(options: RedisStoreOptions): Store {
     try {
       reply = await run(script, scriptKeys, args);
     } catch (error) {
-      throw errorOf(error, prefix);
+      throw errorOf(error, options.client, prefix);
     }
     const text = reply instanceof Uint8Array ? new TextDecoder().decode(reply) : reply;
     if (typeof text !== "string" || !/^[-+=!]/.test(text)) throw new TypeError("redisStore: option `client` does not return the reply of a script unchanged");
