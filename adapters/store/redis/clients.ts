@@ -106,15 +106,16 @@ function bySha(send: (command: "evalsha" | "eval", ...call: Parameters<RunScript
   };
 }
 
-/** What a client shows of itself: ioredis its status. */
+/** What a client shows of itself: ioredis its status, and what it puts before each key. */
 interface ClientState {
   readonly status?: unknown;
+  readonly options?: { readonly keyPrefix?: unknown };
 }
 
 export const toPrimary = "connect to the primary, or promote it with REPLICAOF NO ONE";
 
 /** Client errors: the pattern, what it means, and the fix. The last one is any other reply of the server. */
-const meanings = ({ status }: ClientState, prefix: string): readonly (readonly [pattern: RegExp, what: string, fix: string])[] => [
+const meanings = ({ status, options }: ClientState, prefix: string): readonly (readonly [pattern: RegExp, what: string, fix: string])[] => [
   // ioredis also reports a connection that broke as closed.
   [
     status === "end" ? /connection is closed/i : /client is closed/i,
@@ -126,7 +127,7 @@ const meanings = ({ status }: ClientState, prefix: string): readonly (readonly [
   [
     /NOPERM|user executing the script can't/i,
     "denies its user a right",
-    `grant the rights of docs/stores.md, for example with ACL SETUSER app ~${prefix}* +eval +evalsha +ping +@read +@write`,
+    `grant the rights of docs/stores.md, for example with ACL SETUSER app ~${options?.keyPrefix ?? ""}${prefix}* +eval +evalsha +ping +@read +@write`,
   ],
   [/\bBUSY\b/, "is busy with a script", "wait until it ends, or end it with SCRIPT KILL"],
   [/\bLOADING\b/, "is loading its data", "wait until it has loaded it"],
