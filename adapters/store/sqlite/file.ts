@@ -19,7 +19,7 @@ export async function openFile(file: string): Promise<InstanceType<Database>> {
  * Returns a function that throws once the file, its `-wal` or its `-shm` was deleted or replaced: what is written to
  * them would be lost.
  */
-export function guardOf({ get }: Connection): () => void {
+export function guardOf({ get, exec }: Connection): () => void {
   const fs = globalThis.process?.getBuiltinModule?.("node:fs");
   const path = get("PRAGMA database_list")?.["file"];
   if (fs === undefined || typeof path !== "string" || path === "") return () => {};
@@ -27,9 +27,12 @@ export function guardOf({ get }: Connection): () => void {
   // SQLite keeps the other two as long as a connection is open, in WAL mode only.
   const opened = [path, `${path}-wal`, `${path}-shm`].map((file) => [file, inodeOf(file)] as const).filter(([, inode]) => inode !== undefined);
   return () => {
-    for (const [file, inode] of opened)
-      if (inodeOf(file) !== inode)
-        throw new SqliteError("sqliteStore: the file, its -wal or its -shm was deleted or replaced while it was open: restart every process that uses it");
+    for (const [file, inode] of opened) {
+      if (inodeOf(file) === inode) continue;
+      // SQLite itself deletes the other two with the last handle: on a closed one, this throws.
+      exec("SELECT 1");
+      throw new SqliteError("sqliteStore: the file, its -wal or its -shm was deleted or replaced while it was open: restart every process that uses it");
+    }
   };
 }
 
