@@ -62,7 +62,7 @@ describe("phoneproof dev --data", () => {
       "is corrupt",
     ],
     ["a folder", async () => mkdir(file), "cannot be opened"],
-    ["locked", async () => lock(file), "is locked by another process"],
+    ["locked", async () => lock(file), "is locked by another connection"],
   ])("a file that is %s: exits with 1 and reports it", async (_, spoil, message) => {
     await spoil();
     const { code, stdout, stderr } = await runInProcess(["dev", "--port", "0", "--data", file]);

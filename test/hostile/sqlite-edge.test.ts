@@ -122,7 +122,7 @@ describe("a handle whose options change the form of rows", () => {
     if (ends["pending"] === 5) return;
     expect(one.sender.messages).toEqual([]);
     // There is no other process.
-    expect(one.log.map(({ fields }) => String(fields["err"])).join("\n")).not.toMatch(/locked by another process/);
+    expect(one.log.map(({ fields }) => String(fields["err"])).join("\n")).not.toMatch(/locked by another connection/);
   });
 });
 

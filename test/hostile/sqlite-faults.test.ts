@@ -49,7 +49,7 @@ describe("a file that others write to or lock", () => {
     expect(ends.filter((end) => end !== "unavailable" && end !== "denied")).toEqual([]);
     expect(one.sender.messages).toHaveLength(1);
     const said = one.log.map(({ message, fields }) => `${message} ${String(fields["err"])}`).join("\n");
-    expect(said).toMatch(/locked by another process/);
+    expect(said).toMatch(/locked by another connection/);
     expect(said).toMatch(/busyTimeout/);
     other.exec("rollback");
     await usesUpCap(one, 20);

@@ -7,8 +7,12 @@ const readOnly = /readonly|query_only/i;
  * values.
  */
 const meanings: readonly (readonly [pattern: RegExp, what: string, fix: string])[] = [
-  [/is locked|SQLITE_(BUSY|LOCKED)/i, "is locked by another process", "end the process that keeps a transaction open, or raise option `busyTimeout`"],
-  [/cannot start a transaction within/i, "has a transaction open", "give the store its own handle"],
+  [
+    /is locked|SQLITE_(BUSY|LOCKED)/i,
+    "is locked by another connection, in this process or another",
+    "end the transaction that is kept open, or raise option `busyTimeout`",
+  ],
+  [/cannot start a transaction within|busy executing a query/i, "has a transaction or a query open", "give the store its own handle"],
   [/not open|been finalized|closed database/i, "is closed", "your application closed the handle: close it after `verifier.close()`"],
   [readOnly, "is read-only", "open it for writing, and let the process write to its folder too"],
   [/database or disk is full/i, "is full", "make room on the disk, or raise max_page_count; nothing was written"],
