@@ -52,4 +52,3 @@ export async function otherBouncer(): Promise<{ readonly url: string; stop(): vo
     },
   };
 }
-

@@ -74,7 +74,7 @@ export function mongoStore(options: MongoStoreOptions): MongoStore {
   }
   let opening: Promise<Opened> | undefined;
 
-  /** All calls share one attempt: each would otherwise wait for another's, which fails without a reason, and then for its own. */
+  /** All calls share one attempt. A second one would wait for the first, which fails without a reason, and for its own. */
   function opened(): Promise<Opened> {
     opening ??= open(db, prefix)
       .catch(async (error) => {
