@@ -34,3 +34,11 @@ export async function serveSlashes() {
     },
   };
 }
+
+/** A section of the page about frameworks. */
+export async function sectionOf(framework: string): Promise<string> {
+  const page = await readFile(new URL("../../docs/frameworks.md", import.meta.url), "utf8");
+  const section = page.split(/^## /m).find((text) => text.startsWith(`${framework}\n`));
+  if (section === undefined) throw new Error(`docs/frameworks.md has no section ${framework}`);
+  return section;
+}
