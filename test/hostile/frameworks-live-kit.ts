@@ -1,23 +1,6 @@
 import { readFile } from "node:fs/promises";
 import { createServer } from "node:http";
 import type { AddressInfo } from "node:net";
-import { compileTemplate } from "vue/compiler-sfc";
-
-/** What Vue says against the documented component, built for a page (`ssr: false`) or for a server that renders it, as in Nuxt. */
-export async function vueErrors(ssr: boolean): Promise<string[]> {
-  const page = await readFile(new URL("../../docs/front-end.md", import.meta.url), "utf8");
-  const source = /```vue\n[\s\S]*?<template>([\s\S]*?)<\/template>\n```/.exec(page)?.[1];
-  if (source === undefined) throw new Error("docs/front-end.md has no component of Vue");
-  const { errors } = compileTemplate({
-    source,
-    filename: "CodeForm.vue",
-    id: "code-form",
-    ssr,
-    ssrCssVars: [],
-    compilerOptions: { isCustomElement: (tag) => tag === "otp-input" },
-  });
-  return errors.map((error) => (typeof error === "string" ? error : error.message));
-}
 
 /** A server that redirects every path to the one with a slash at its end, as Next.js does with `trailingSlash: true`. */
 export async function serveSlashes() {

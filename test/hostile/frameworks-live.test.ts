@@ -1,11 +1,6 @@
 import { createClient } from "phoneproof/client";
 import { expect, onTestFinished, test } from "vitest";
-import { sectionOf, serveSlashes, vueErrors } from "./frameworks-live-kit.js";
-
-test("the documented component of Vue also builds where a server renders it, as in Nuxt (docs/front-end.md#vue)", async () => {
-  expect(await vueErrors(false)).toEqual([]);
-  expect(await vueErrors(true)).toEqual([]);
-});
+import { sectionOf, serveSlashes } from "./frameworks-live-kit.js";
 
 test("the client's error names the slash if an app redirects every path to one that ends with a slash", async () => {
   const app = await serveSlashes();

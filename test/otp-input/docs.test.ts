@@ -1,4 +1,5 @@
 import { describe, expect, test } from "vitest";
+import { compileTemplate, parse } from "vue/compiler-sfc";
 import { attributes } from "../../clients/otp-input/attributes.js";
 import { otpWords } from "../../clients/otp-input/index.js";
 import { style } from "../../clients/otp-input/style.js";
@@ -14,6 +15,13 @@ describe("docs/front-end.md", () => {
     expect(properties(page.text)).toEqual(properties(style));
     const names = new Intl.DisplayNames("en", { type: "language" });
     for (const tag of Object.keys(otpWords)) expect(page.text).toContain((names.of(tag) as string).replace("Traditional Chinese", "traditional"));
+  });
+
+  test.each([false, true])("its component of Vue compiles, for rendering on a server: %s", (ssr) => {
+    const text = page.blocks.find(({ language }) => language === "vue")?.text as string;
+    const source = parse(text).descriptor.template?.content as string;
+    const compilerOptions = { isCustomElement: (tag: string) => tag === "otp-input" };
+    expect(compileTemplate({ source, filename: "CodeForm.vue", id: "code-form", ssr, ssrCssVars: [], compilerOptions }).errors).toEqual([]);
   });
 
   test.skipIf(!hasChromium("The form of docs/front-end.md"))("without JavaScript, its form has one field with the same name", async () => {
