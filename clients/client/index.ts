@@ -146,7 +146,7 @@ export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, tim
         const [{ status, headers }, text] = await Promise.race([asking(), ended]);
         const body = objectOf(text);
         if (status === 200 && isOurs(body)) return { ...factsOf(headers), ...body } as A;
-        failed = errorOf(status, headers, body);
+        failed = errorOf(path, status, headers, body);
       } catch (cause) {
         signal?.throwIfAborted();
         failed = ending.signal.aborted
@@ -203,14 +203,16 @@ function objectOf(text: string): Body {
 }
 
 /** The error for a response that is not a result of its call. */
-function errorOf(status: number, headers: { get(name: string): string | null }, body: Body): FaultError | TransportError {
+function errorOf(path: string, status: number, headers: { get(name: string): string | null }, body: Body): FaultError | TransportError {
   const after = headers.get("retry-after") ?? "";
   // A date ends in GMT (RFC 9110, section 5.6.7). One that has passed is ignored.
   const seconds = number.test(after) ? Number(after) : /GMT$/.test(after) ? Math.ceil((Date.parse(after) - Date.now()) / 1000) : -1;
   const retry_after = seconds >= 0 ? seconds : undefined;
   if (status >= 400 && body.doc_url && typeof body.code === "string") return new FaultError(body as ErrorBody, status, retry_after);
-  const what = headers.get("location")?.replace(/\d{7,}/, "…") ?? headers.get("content-type");
-  return new TransportError("bad_answer", `HTTP ${status} (${what}) is not ours: check baseUrl`, { status, retry_after });
+  const location = headers.get("location");
+  const what = location?.replace(/\d{7,}/, "…") ?? headers.get("content-type");
+  const fix = location?.endsWith(`${path}/`) ? "the app redirects to a trailing slash; turn that off (Next.js: skipTrailingSlashRedirect)" : "check baseUrl";
+  return new TransportError("bad_answer", `HTTP ${status} (${what}) is not ours: ${fix}`, { status, retry_after });
 }
 
 /** The statuses of each call. */

@@ -308,6 +308,13 @@ describe("invalid and missing responses", () => {
     ["another's code", 1, 404, /HTTP 404/, (_, response) => json(response, 404, { code: "not_found", message: "no such route" })],
     ["another's fault", 1, 404, /HTTP 404/, (_, response) => json(response, 404, { error: "no such route" })],
     ["a redirect, which is not followed", 1, 301, /HTTP 301 \(\/v1\/elsewhere\)/, (_, response) => oops(response, 301, { location: "/v1/elsewhere" })],
+    [
+      "a redirect to a trailing slash",
+      1,
+      308,
+      /HTTP 308 \(\/v1\/authentication\/\) .*trailing slash.*skipTrailingSlashRedirect/,
+      ({ url }, response) => oops(response, 308, { location: `${url}/` }),
+    ],
     ["a redirect that keeps the method, which is not followed", 1, 307, /HTTP 307/, (_, response) => oops(response, 307, { location: "https://a.example/" })],
   ];
   test.each(bad)("%s: bad_answer, number of attempts: %i", async (_, attempts, status, message, handler) => {
