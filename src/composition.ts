@@ -59,14 +59,15 @@ export function compose(options: VerifierOptions) {
   const settings = readOptions(options);
   const logger = safeLogger(options.logger ?? consoleLogger);
   const clock = options.clock === undefined ? systemClock() : wholeMilliseconds(options.clock);
-  const telemetry = options.telemetry && safeTelemetry(options.telemetry, throttledLogger(clock, logger));
+  const throttledLog = throttledLogger(clock, logger);
+  const telemetry = options.telemetry && safeTelemetry(options.telemetry, throttledLog);
   const keyring = createKeyring(settings.secrets, settings.pepper);
   const overrides = testOverridesOf(options);
   const store = telemetry === undefined ? options.store : tracedStore(options.store, telemetry);
   const sender = telemetry === undefined ? options.sender : tracedSender(options.sender, telemetry);
   const inBackground = (work: Promise<unknown>) => {
     const keepAlive = async () => settings.waitUntil?.(work);
-    keepAlive().catch((err) => logger.warn({ err }, "callbacks.waitUntil failed; the work continues without it"));
+    keepAlive().catch((err) => throttledLog.warn({ err }, "callbacks.waitUntil failed; the work continues without it"));
   };
   const scope = container.createChildContainer();
   const register = <T>(token: symbol, make: (inner: DependencyContainer) => T) => scope.register<T>(token, { useFactory: instanceCachingFactory(make) });

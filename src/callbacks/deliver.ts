@@ -40,7 +40,7 @@ export async function deliver(
   event: OutboxEvent,
   unlessInterrupted: (post: Promise<DeliveryResult>) => Promise<DeliveryResult | undefined>,
 ): Promise<Delivery | undefined> {
-  const { clock, records, logger, monitor, newDeadline } = parts;
+  const { clock, records, monitor, newDeadline } = parts;
   const answer = await unlessInterrupted(post(parts, auth, event));
   if (answer === undefined) return undefined;
   const now = clock.now();
@@ -61,7 +61,7 @@ export async function deliver(
   const fields = { authentication_uuid: auth.id, sequence: event.sequence, reason: responded ? `answered ${answer.status}` : answer.failed };
   monitor.callback(settled, event, left.dead === undefined ? "failed" : "dead", left.dead ?? fields.reason);
   if (left.dead === undefined) monitor.throttledLog.warn(fields, "a callback could not be delivered; it will be retried");
-  else logger.error({ ...fields, reason: left.dead }, "a callback was given up");
+  else monitor.throttledLog.error({ ...fields, reason: left.dead }, "a callback was given up");
   return { outcome: left.dead === undefined ? "failed" : "dead", responded, auth: settled };
 }
 

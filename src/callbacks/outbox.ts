@@ -27,8 +27,12 @@ const stopTime = 5 * second;
 /** Records that may be queued. */
 const waitingRoom = 10_000;
 
-/** A record that this process holds, queued or being processed. */
+/**
+ * Work on a record that this process holds, queued or in progress. On its `message`: a fallback, or what a crash left.
+ * On its `callback`: an event to post. Messages have places of their own, since receivers may hang.
+ */
 interface Work extends Job {
+  readonly on: "message" | "callback";
   auth: Authentication;
   leaseUntil: number;
   running: boolean;
@@ -44,7 +48,11 @@ export type Outbox = ReturnType<typeof createOutbox>;
 /** Delivers the events in the records' outboxes. */
 export function createOutbox(parts: DeliveryParts) {
   const { records, clock, logger, settings, monitor, newDeadline, inBackground } = parts;
-  const schedule = createSchedule<Work>({ ...settings.callbackConcurrency, waiting: waitingRoom });
+  const { total, perHost } = settings.callbackConcurrency;
+  const schedules = {
+    message: createSchedule<Work>({ total, perHost: total, waiting: waitingRoom }),
+    callback: createSchedule<Work>({ total, perHost, waiting: waitingRoom }),
+  };
   const works = new Map<string, Work>();
   /** Reports of the flushes in progress. */
   const reports = new Set<Record<Delivery["outcome"], number>>();
@@ -56,16 +64,30 @@ export function createOutbox(parts: DeliveryParts) {
   const interruptions = new Set<() => void>();
   let interrupted = false;
 
-  /** Settles what is overdue, sends a fallback or delivers an event; returns that if this worker may continue. */
-  const step = async (auth: Authentication): Promise<Delivery | undefined> => {
+  /** Settles the record's overdue send and erases a code that was kept too long. */
+  const tidied = (auth: Authentication, now: number) => withoutOldCode(settleOverdue(auth, settings.policy, now), now);
+
+  const isFallbackDue = (auth: Authentication, now: number) => (fallbackTime(auth) ?? Number.POSITIVE_INFINITY) <= now;
+
+  /** Whether the work that is due is on the record's message. */
+  const isOfMessage = (auth: Authentication, now: number) => tidied(auth, now) !== auth || isFallbackDue(auth, now);
+
+  /** Tidies a record, or sends its fallback; returns the record, `undefined` if it is gone. */
+  const settle = async (auth: Authentication): Promise<Authentication | undefined> => {
     const now = clock.now();
-    const known = await withoutOverdue(auth, now);
-    const due = known && fallbackTime(known);
-    const settled = due !== undefined && due <= now ? await parts.fallBack(known as Authentication) : known;
-    const event = settled && !interrupted ? dueEvent(settled, now) : undefined;
-    const delivery = settled && event && (await deliver(parts, settled, event, unlessInterrupted));
-    if (delivery === undefined) return undefined;
-    for (const report of reports) report[delivery.outcome]++;
+    const tidy = (one: Authentication): Decided<Authentication> => {
+      const next = tidied(one, now);
+      return { result: next, next: next === one ? undefined : next };
+    };
+    const known = tidied(auth, now) === auth ? auth : await update(records, newDeadline(), auth.customer, auth.id, tidy);
+    return known && isFallbackDue(known, now) ? parts.fallBack(known) : known;
+  };
+
+  /** Posts the event that is due; `undefined` if there is none, or this worker may not continue. */
+  const post = async (auth: Authentication): Promise<Delivery | undefined> => {
+    const event = interrupted ? undefined : dueEvent(auth, clock.now());
+    const delivery = event && (await deliver(parts, auth, event, unlessInterrupted));
+    if (delivery !== undefined) for (const report of reports) report[delivery.outcome]++;
     return delivery;
   };
 
@@ -81,80 +103,66 @@ export function createOutbox(parts: DeliveryParts) {
     }
   };
 
-  /** Settles the record's overdue send, if any, and erases a code that was kept too long. */
-  const withoutOverdue = async (auth: Authentication, now: number): Promise<Authentication | undefined> => {
-    const settled = (one: Authentication) => withoutOldCode(settleOverdue(one, settings.policy, now), now);
-    if (settled(auth) === auth) return auth;
-    return update(records, newDeadline(), auth.customer, auth.id, (current): Decided<Authentication> => {
-      const next = settled(current);
-      return { result: next, next: next === current ? undefined : next };
-    });
-  };
-
   /** Takes a record held until `leaseUntil`. If the queue is full, the record returns when its lease ends. */
   const take = (auth: Authentication, leaseUntil: number): Work | undefined => {
-    const key = keyOf(auth);
-    const known = works.get(key);
-    if (known !== undefined) {
+    const now = clock.now();
+    const on = isOfMessage(auth, now) ? "message" : "callback";
+    for (const known of [works.get(keyOf("callback", auth)), works.get(keyOf(on, auth))]) {
+      if (known === undefined) continue;
       // Events are numbered: the record with more events is the newer one.
       if (known.running ? auth.events > known.auth.events : auth.events >= known.auth.events) known.auth = auth;
       known.leaseUntil = Math.max(known.leaseUntil, leaseUntil);
       known.again = known.running;
-      return known;
+      if (known.on === on) return known;
     }
-    if (stopped || !needsWork(auth, clock.now())) return undefined;
+    if (stopped || !needsWork(auth, now)) return undefined;
     let finish = () => {};
     const over = new Promise<void>((resolve) => (finish = resolve));
-    const work: Work = { customer: auth.customer, host: hostOf(auth), auth, leaseUntil, running: false, again: false, over, finish };
-    if (!schedule.add(work)) return undefined;
-    works.set(key, work);
+    const host = on === "callback" ? hostOf(auth) : auth.customer;
+    const work: Work = { on, customer: auth.customer, host, auth, leaseUntil, running: false, again: false, over, finish };
+    if (!schedules[on].add(work)) return undefined;
+    works.set(keyOf(on, auth), work);
     return work;
-  };
-
-  const letGo = (work: Work): void => {
-    works.delete(keyOf(work.auth));
-    work.finish();
   };
 
   /** Starts as many jobs as the limits allow. */
   const advance = (): void => {
-    for (let work = schedule.next(); work !== undefined; work = schedule.next()) {
-      if (!stopped && work.leaseUntil - clock.now() >= deliveryMargin) {
-        void run(work).then(advance);
-      } else {
-        schedule.end(work);
-        letGo(work);
+    for (const schedule of Object.values(schedules))
+      for (let work = schedule.next(); work !== undefined; work = schedule.next()) {
+        if (!stopped && work.leaseUntil - clock.now() >= deliveryMargin) {
+          void run(work).then(advance);
+        } else {
+          schedule.end(work);
+          works.delete(keyOf(work.on, work.auth));
+          work.finish();
+        }
       }
-    }
   };
 
   const run = async (work: Work): Promise<void> => {
     work.running = true;
     work.again = false;
-    const { auth } = work;
+    const { on, auth } = work;
     let after: Authentication | undefined;
     let responded: boolean | undefined;
     try {
-      const delivery = await step(auth);
-      after = delivery?.auth;
+      const delivery = on === "callback" ? await post(auth) : undefined;
+      after = on === "callback" ? delivery?.auth : await settle(auth);
       // Without a delivery nothing hung.
       responded = delivery?.responded ?? true;
     } catch (err) {
       const fields = { err, customer_uuid: auth.customer, authentication_uuid: auth.id };
       monitor.throttledLog.error(fields, "processing a record's callbacks failed; it continues when its lease has ended");
     }
-    schedule.end(work, responded);
-    work.running = false;
+    schedules[on].end(work, responded);
+    works.delete(keyOf(on, auth));
     const latest = after !== undefined && after.events >= work.auth.events ? after : work.auth;
-    const now = clock.now();
     // A process that delivers holds the record through the write that settled this event. Any other process continues
-    // with its next lease, which may already have arrived.
-    if (after !== undefined && (settings.deliver || work.again) && !stopped && needsWork(latest, now)) {
-      work.auth = latest;
-      if (settings.deliver) work.leaseUntil = now + leaseTime;
-      if (schedule.add(work)) return;
-    }
-    letGo(work);
+    // with its next lease, which may already have arrived. What could not be done to a message waits for the next lease.
+    const continues = after !== undefined && (on === "message" ? !isOfMessage(latest, clock.now()) : settings.deliver || work.again);
+    const next = continues ? take(latest, settings.deliver ? clock.now() + leaseTime : work.leaseUntil) : undefined;
+    if (next === undefined) work.finish();
+    else void next.over.then(work.finish);
   };
 
   /** Leases records due at `until` in batches and starts on them. Returns how many records the store handed out. */
@@ -166,7 +174,7 @@ export function createOutbox(parts: DeliveryParts) {
 
   const leaseDue = async (until: number): Promise<number> => {
     let all = 0;
-    for (let round = 0; round < batchesPerLook && !stopped && schedule.waiting() < waitingRoom; round++) {
+    for (let round = 0; round < batchesPerLook && !stopped && schedules.callback.waiting() < waitingRoom; round++) {
       const leaseUntil = clock.now() + leaseTime;
       const leased = await records.lease(newDeadline(), until, batch, leaseUntil);
       for (const { auth } of leased.held) take(auth, leaseUntil);
@@ -259,8 +267,8 @@ export function createOutbox(parts: DeliveryParts) {
   };
 }
 
-function keyOf({ customer, id }: Authentication): string {
-  return `${customer}/${id}`;
+function keyOf(on: Work["on"], { customer, id }: Authentication): string {
+  return `${on} ${customer}/${id}`;
 }
 
 function hostOf({ callbackUrl }: Authentication): string {
