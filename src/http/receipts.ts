@@ -67,7 +67,7 @@ async function settle(messages: Messages, provider: string, reading: ReceiptRead
   }
   const { receipts, ignored = [], vouched, reply } = reading;
   const sound = receipts.map(parseReceipt).filter((receipt) => typeof receipt !== "string");
-  if (sound.length < receipts.length) messages.logger.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
+  if (sound.length < receipts.length) messages.monitor.throttledLog.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
   const settling = settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
   // A carrier that asks what to say does not ask again.
   const lost = (err: unknown) => {

@@ -148,7 +148,7 @@ function returnedClaims(
  * request: it is retried in the background.
  */
 async function listen(parts: Messages, deadline: StoreDeadline, id: CarrierId, target: ReceiptTarget): Promise<void> {
-  const { clock, logger } = parts;
+  const { clock, monitor } = parts;
   const work = async (within: StoreDeadline) => {
     const quicker = await keepId(parts, within, id, target);
     parts.inBackground(list(parts, id, target));
@@ -159,7 +159,10 @@ async function listen(parts: Messages, deadline: StoreDeadline, id: CarrierId, t
   } catch {
     const again = retryInBackground(clock, () => work(parts.newDeadline()), 1);
     const failed = (err: unknown) =>
-      logger.error({ err, authentication_uuid: target.id }, "a carrier's message id could not be stored; its receipts may not find their message");
+      monitor.throttledLog.error(
+        { err, authentication_uuid: target.id },
+        "a carrier's message id could not be stored; its receipts may not find their message",
+      );
     parts.inBackground(again.catch(failed));
   }
 }

@@ -5,6 +5,7 @@ import { withTimeout } from "../../core/deadline.js";
 import type { RecordsOf } from "../../core/records/records.js";
 import { type Decided, update } from "../../core/records/transact.js";
 import type { Seals } from "../../core/seal.js";
+import { throttledLogger } from "../../core/throttled-logger.js";
 import { type CustomerKey, type CustomerRecord, isUsable } from "../../domain/customers.js";
 import { isPromise } from "../../domain/promises.js";
 import { day, hour, minute, timestamp } from "../../domain/time.js";
@@ -65,6 +66,7 @@ export interface StoredCustomersParts extends Omit<Core, "records"> {
 /** If the store fails, no data older than a second grants access (docs/contract.md#customer-source-fails). */
 export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
   const { store, clock, logger, settings, newDeadline, inBackground, records, seals } = parts;
+  const throttledLog = throttledLogger(clock, logger);
   const reads = agedCache<LastRead>(clock, mostCached, day);
   const owners = agedCache<Owner>(clock, mostCached, day);
   const unknownKeys = agedCache<number>(clock, mostUnknownKeys, day);
@@ -78,7 +80,7 @@ export function storedCustomers(parts: StoredCustomersParts): StoredCustomers {
   };
 
   const writeInBackground = (write: () => Promise<unknown>, failure: string, fields: Record<string, string>) =>
-    inBackground(withTimeout(clock, settings.storeTimeout, write).catch((err: unknown) => logger.warn({ err, ...fields }, failure)));
+    inBackground(withTimeout(clock, settings.storeTimeout, write).catch((err: unknown) => throttledLog.warn({ err, ...fields }, failure)));
 
   /** Re-encrypts a customer's secrets under the current secret, so that the previous one can be removed. */
   const reencrypt = ({ uuid, reencryptedAt }: CustomerRecord) => {

@@ -130,7 +130,7 @@ export function createRecords({ settings, store, clock, logger, keyring, newDead
       return read;
     } catch (cause) {
       if (!(cause instanceof CorruptRecord)) throw cause;
-      logger.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it was left as it is");
+      throttledLog.error({ err: cause, authentication_uuid: record.id }, "a stored record is corrupt; it was left as it is");
       throw unavailable(cause);
     }
   };
@@ -236,7 +236,7 @@ export function createRecords({ settings, store, clock, logger, keyring, newDead
     const kept = keep();
     records.pending(auth.id, kept);
     const failed = (err: unknown) =>
-      logger.warn({ err, authentication_uuid: auth.id }, "an ended verification could not be stored before the number's next one");
+      throttledLog.warn({ err, authentication_uuid: auth.id }, "an ended verification could not be stored before the number's next one");
     inBackground(kept.catch(() => retryInBackground(clock, keep, 1)).catch(failed));
   };
 
