@@ -1,0 +1,107 @@
+import { type SpamRule, VerifierError, type VerifierEvent } from "phoneproof";
+import { router } from "phoneproof/router";
+import { inboxSender } from "phoneproof/senders/inbox";
+import { createTestVerifier, type TestVerifierOptions } from "phoneproof/testing";
+import { expect, onTestFinished, test, vi } from "vitest";
+import { moduleWith, numberOf, phoneproof, sumOf } from "./abuse-desk-kit.js";
+
+/** A test verifier that records its events and logs. */
+function watched(options: TestVerifierOptions = {}) {
+  const events: VerifierEvent[] = [];
+  const lines: string[] = [];
+  const log = (_: object, message: string) => void lines.push(message);
+  const tested = createTestVerifier({ limits: false, logger: { info: log, warn: log, error: log }, onEvent: (event) => void events.push(event), ...options });
+  onTestFinished(() => tested.close());
+  return { ...tested, events, lines };
+}
+
+test("the alert PhoneproofCarrierFails sees a carrier whose messages another route takes over", async () => {
+  const main = inboxSender({ outcome: () => ({ outcome: "rejected", reason: "HTTP 401" }) });
+  const second = inboxSender();
+  const sender = router({
+    routes: [
+      { name: "main", sender: main, priority: 0, price: 0.02 },
+      { name: "second", sender: second, priority: 1, price: 0.09 },
+    ],
+  });
+  const { verifier, clock } = watched({ sender });
+  for (let index = 0; index < 20; index++) {
+    await verifier.createAuthentication({ phone_number: numberOf(index) });
+    clock.advance(1_000);
+  }
+  expect(second.messages).toHaveLength(20);
+
+  // The expression of the alert, without rate(): messages of the route that were not accepted / all of its messages.
+  const text = verifier.metrics();
+  const refused = sumOf(text, "phoneproof_messages_total", ({ route, outcome }) => route === "main" && outcome !== "accepted");
+  const all = sumOf(text, "phoneproof_messages_total", ({ route }) => route === "main");
+  expect(refused / all).toBeGreaterThan(0.2);
+});
+
+test("a carrier whose messages another route takes over is named in a log line or an event", async () => {
+  const lines: string[] = [];
+  const log = (facts: object, message: string) => void lines.push(`${message} ${JSON.stringify(facts)}`);
+  const logger = { info: log, warn: log, error: log };
+  const sender = router({
+    logger,
+    routes: [
+      { name: "main", sender: inboxSender({ outcome: () => ({ outcome: "rejected", reason: "HTTP 401" }) }), priority: 0 },
+      { name: "second", sender: inboxSender(), priority: 1 },
+    ],
+  });
+  const { verifier, clock, events } = watched({ sender, logger });
+  for (let index = 0; index < 40; index++) {
+    await verifier.createAuthentication({ phone_number: numberOf(index) });
+    clock.advance(5_000);
+  }
+  expect(sender.health().find(({ route }) => route === "main")?.breaker).toBe("open");
+  expect([...lines, ...events.map((event) => JSON.stringify(event))].filter((line) => line.includes("main"))).not.toEqual([]);
+});
+
+test("a rule in shadow mode is counted once for each request that it would have rejected", async () => {
+  const { verifier } = watched({ policy: { spam: { range: { mode: "shadow", seeds: [0, 0, 0] } } } });
+  for (let index = 0; index < 10; index++) await verifier.createAuthentication({ phone_number: numberOf(index) });
+  const enforced = watched({ policy: { spam: { range: { mode: "enforce", seeds: [0, 0, 0] } } } });
+  for (let index = 0; index < 10; index++) await enforced.verifier.createAuthentication({ phone_number: numberOf(index) });
+
+  const fired = (text: string, as: string) => sumOf(text, "phoneproof_rules_fired_total", ({ rule, mode }) => rule === "range" && mode === as);
+  expect(fired(enforced.verifier.metrics(), "enforce")).toBe(10);
+  expect(fired(verifier.metrics(), "shadow")).toBe(10);
+});
+
+test("the alarm shadow is raised for a service of 150 messages an hour", async () => {
+  const { verifier, clock, events } = watched({ spamRules: [{ name: "night", mode: "shadow", judge: () => ({ reason: "always" }) }] });
+  for (let index = 0; index < 450; index++) {
+    await verifier.createAuthentication({ phone_number: numberOf(index) });
+    clock.advance(24_000);
+  }
+  await vi.waitFor(() => expect(events.flatMap((event) => (event.type === "alarm" ? [event.alarm] : []))).toContain("shadow"));
+});
+
+test("a rule with both judge and cell is rejected, or its judge is asked", async () => {
+  const judge = vi.fn(() => ({ reason: "a known fraudster" }));
+  const rule = { name: "model", judge, cell: () => "a model", seed: 20 } satisfies SpamRule;
+  let refused: unknown;
+  try {
+    await watched({ spamRules: [rule] }).verifier.createAuthentication({ phone_number: numberOf(1) });
+  } catch (error) {
+    refused = error;
+  }
+  expect(refused instanceof VerifierError || judge.mock.calls.length > 0).toBe(true);
+});
+
+test("why does not say that a rule in shadow mode blocked a message that was sent", async () => {
+  const module = moduleWith(`spamRules: [{ name: "night", mode: "shadow", judge: () => ({ reason: "late" }) }],`, numberOf(1));
+  onTestFinished(() => module.remove());
+  const printed = await phoneproof("why", numberOf(1), module.file);
+  expect(printed).toContain("A code was sent");
+  expect(printed).toContain("The rule night is in shadow mode and would have blocked it.");
+  expect(printed).not.toContain("One of your own rules in `spamRules` blocked it");
+});
+
+test("why does not describe a rule of one's own as the built-in rule of the same name", async () => {
+  const module = moduleWith(`spamRules: [{ name: "country", judge: () => ({ reason: "odd" }) }],`, numberOf(1));
+  onTestFinished(() => module.remove());
+  const printed = await phoneproof("why", numberOf(1), module.file);
+  expect(printed).not.toContain("Too many codes sent to the number's country were not entered");
+});
