@@ -10,6 +10,7 @@ import { withoutCodeAndNumber } from "../domain/message.js";
 import { maskNumber } from "../domain/phone-number.js";
 import { noOutcome, type SendReport, type SendResult, settleReceipt, settleSend } from "../domain/send.js";
 import { type Ceiling, ceilingsOf, parsePrice, spendCorrection } from "../domain/spend.js";
+import type { RouteTry } from "../observability/monitor.js";
 import type { TestNumber } from "../options/types.js";
 import type { Clock } from "../ports/clock.js";
 import type { Channel, CodeMessage, RouteStep } from "../ports/sms-sender.js";
@@ -52,7 +53,8 @@ export async function handOver(messages: Messages, deadline: StoreDeadline, comm
     const isOpen = auth.uncounted === commit.before.uncounted && auth.origin?.s !== 1 && auth.origin?.g !== 1;
     if (auth.country !== undefined && isOpen) countries.sent(commit.account, auth.country);
   }
-  monitor.sent(auth, { attempt: auth.attempts, outcome: result, route, channel, fallback: planned?.fallback, took: Math.max(0, clock.now() - began), reason });
+  const took = Math.max(0, clock.now() - began);
+  monitor.sent(auth, { attempt: auth.attempts, outcome: result, route, channel, fallback: planned?.fallback, took, reason }, report.tries);
   return settle(messages, deadline, commit, report);
 }
 
@@ -223,6 +225,8 @@ async function store(
 interface SentReport extends SendReport {
   /** Channels that the number is known not to be on. */
   readonly unreachable: readonly Channel[];
+  /** What each route made of it, except of channels that the number is not on. */
+  readonly tries?: readonly RouteTry[];
   /** The carrier's message id, if its receipts contain no other reference. */
   readonly indexed?: CarrierId | undefined;
   /** The price of the message; absent: as planned. */
@@ -280,7 +284,7 @@ function routeDecision({ attempt }: CodeMessage, clock: Clock, rule: string, out
 function reportOf({ clock, sender }: Messages, result: SendResult, answer: unknown, message: CodeMessage): SentReport {
   if (typeof answer !== "object" || answer === null) return { result, unreachable: none };
   const { messageId, idSpace, keepId, route, channel = sender.channel, price, steps, unreachable } = propertiesOf(answer);
-  const known = channels.find((one) => one === channel && one !== "sms");
+  const known = knownChannel(channel);
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : none;
   return {
@@ -291,6 +295,11 @@ function reportOf({ clock, sender }: Messages, result: SendResult, answer: unkno
     channel: known,
     unreachable: channels.filter((one) => tried.some((step) => step.unreachable === one) || (unreachable === true && one === known)),
     price: parsePrice(price),
+    tries: tried.flatMap((step): RouteTry[] => {
+      const outcome = outcomeOf(step);
+      if (outcome === undefined || step.unreachable !== undefined) return [];
+      return [{ route: String(step.route), channel: knownChannel(step.channel ?? sender.channel), outcome }];
+    }),
     decisions: tried.map((step) => {
       const { route, reason, outcome, answer } = step;
       const response = typeof answer === "string" ? reasonOf({ reason: answer }, message) : undefined;
@@ -298,6 +307,9 @@ function reportOf({ clock, sender }: Messages, result: SendResult, answer: unkno
     }),
   };
 }
+
+/** A channel as it is stored: absent for SMS. */
+const knownChannel = (channel: unknown): Channel | undefined => channels.find((one) => one === channel && one !== "sms");
 
 function outcomeOf(answer: unknown): SendResult | undefined {
   const { outcome } = propertiesOf(answer);

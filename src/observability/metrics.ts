@@ -24,7 +24,7 @@ const none = "none";
 export function createMetrics(outages: Outages, waiting: () => number) {
   const operations = counter("phoneproof_operations_total", "Operations, by result: a status or an error code.", ["operation", "result"]);
   const http = counter("phoneproof_http_answers_total", "HTTP responses of /v1.", ["route", "status"]);
-  const messages = counter("phoneproof_messages_total", "Messages handed to the sender, by outcome.", ["country", "route", "channel"], "outcome", outcomes);
+  const messages = counter("phoneproof_messages_total", "Messages handed to each route, by outcome.", ["country", "route", "channel"], "outcome", outcomes);
   const verified = counter("phoneproof_verified_total", "Right codes, by country, route and channel of the message.", ["country", "route", "channel"]);
   const rules = counter("phoneproof_rules_fired_total", "Caps and rules that blocked it (enforce) or would have (shadow).", ["rule"], "mode", modes);
   const receipts = counter("phoneproof_receipts_total", "Delivery receipts with a new status.", ["route"], "status", deliveryStatuses);
@@ -55,12 +55,12 @@ export function createMetrics(outages: Outages, waiting: () => number) {
       if (ms !== undefined) operationTimes.observe(operation, ms);
     },
     http: (route: string, status: number): void => http.add([route, String(status)]),
-    message(country = none, route = none, channel: Channel = "sms", outcome: (typeof outcomes)[number], ms: number): void {
+    message(country = none, route = none, channel: Channel = "sms", outcome: (typeof outcomes)[number]): void {
       messages.add([country, route, channel], outcome);
       // Countries without verifications need a 0, so that the share of correct codes can be computed.
       verified.touch([country, route, channel]);
-      sendTimes.observe(route, ms);
     },
+    took: (route = none, ms: number): void => sendTimes.observe(route, ms),
     verified: (country = none, { route = none, channel = "sms" }: Way = {}): void => verified.add([country, route, channel]),
     // Only `perNumber` of `perNumber 5/600s`: customers may have their own limits.
     fired: (rule: string, mode: (typeof modes)[number]): void => rules.add([rule.replace(/ \d.*$/, "")], mode),

@@ -18,6 +18,9 @@ interface HandOverOutcome extends Pick<SentEvent, "attempt" | "outcome" | "took"
   readonly reason: string | undefined;
 }
 
+/** What one route made of a message. */
+export type RouteTry = Pick<HandOverOutcome, "route" | "channel" | "outcome">;
+
 interface MonitorOptions extends Pick<Core, "clock" | "logger"> {
   readonly onEvent: ((event: VerifierEvent) => void | Promise<void>) | undefined;
   /** Callbacks in this process's queue. */
@@ -81,8 +84,10 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       notify(auth, { type: "refused", operation, status, rules });
     },
 
-    sent(auth: Authentication, outcome: HandOverOutcome): void {
-      metrics.message(auth.country, outcome.route, outcome.channel, outcome.outcome, outcome.took);
+    /** `tries`: by route, if the sender names those that it tried. */
+    sent(auth: Authentication, outcome: HandOverOutcome, tries: readonly RouteTry[] = []): void {
+      for (const one of tries.length > 0 ? tries : [outcome]) metrics.message(auth.country, one.route, one.channel, one.outcome);
+      metrics.took(outcome.route, outcome.took);
       notify(auth, { type: "sent", ...outcome });
     },
 

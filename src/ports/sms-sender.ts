@@ -141,12 +141,14 @@ export type SendOutcome =
       readonly steps?: readonly RouteStep[];
     };
 
-/** One route that a router tried, for `explain`. */
+/** One route that a router tried, for `explain` and the metrics. */
 export interface RouteStep {
   readonly route: string;
   /** Why this route was chosen, for example `weight 2 of 3` or `failover`. */
   readonly reason: string;
   readonly outcome: "accepted" | "rejected" | "unknown";
+  /** The channel of the route. Default: the sender's. */
+  readonly channel?: Channel | undefined;
   /** Why the route did not accept the message, in the carrier's words, for example `HTTP 400, code 21211`. */
   readonly answer?: string | undefined;
   /** The channel of the route, if the number is known not to be on it. */

@@ -188,6 +188,7 @@ export function router(options: RouterOptions): Router {
           route: name,
           reason: why,
           outcome: result.outcome,
+          ...channelIn(route),
           ...(result.reason !== undefined && { answer: result.reason }),
           ...(unreachable && { unreachable: channelOf(route.sender) }),
         });

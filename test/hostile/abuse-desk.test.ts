@@ -15,29 +15,6 @@ function watched(options: TestVerifierOptions = {}) {
   return { ...tested, events, lines };
 }
 
-test("the alert PhoneproofCarrierFails sees a carrier whose messages another route takes over", async () => {
-  const main = inboxSender({ outcome: () => ({ outcome: "rejected", reason: "HTTP 401" }) });
-  const second = inboxSender();
-  const sender = router({
-    routes: [
-      { name: "main", sender: main, priority: 0, price: 0.02 },
-      { name: "second", sender: second, priority: 1, price: 0.09 },
-    ],
-  });
-  const { verifier, clock } = watched({ sender });
-  for (let index = 0; index < 20; index++) {
-    await verifier.createAuthentication({ phone_number: numberOf(index) });
-    clock.advance(1_000);
-  }
-  expect(second.messages).toHaveLength(20);
-
-  // The expression of the alert, without rate(): messages of the route that were not accepted / all of its messages.
-  const text = verifier.metrics();
-  const refused = sumOf(text, "phoneproof_messages_total", ({ route, outcome }) => route === "main" && outcome !== "accepted");
-  const all = sumOf(text, "phoneproof_messages_total", ({ route }) => route === "main");
-  expect(refused / all).toBeGreaterThan(0.2);
-});
-
 test("a carrier whose messages another route takes over is named in a log line or an event", async () => {
   const lines: string[] = [];
   const log = (facts: object, message: string) => void lines.push(`${message} ${JSON.stringify(facts)}`);

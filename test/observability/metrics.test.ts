@@ -4,6 +4,8 @@ import { describe, expect, it } from "vitest";
 import { fetchHandler } from "../../adapters/http/fetch.js";
 import { nextHandlers } from "../../adapters/http/next.js";
 import { createFamily, mostRows, mostValues } from "../../src/observability/metrics.js";
+import type { SmsSender } from "../../src/ports/sms-sender.js";
+import { router } from "../../src/routing/router.js";
 import { send } from "../http/client.js";
 import { mountings } from "../http/hosts.js";
 import { inbox, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
@@ -14,6 +16,9 @@ function routed(routeOf: (index: number) => string) {
   let sent = 0;
   return Object.assign(inbox(), { answer: async () => ({ outcome: "accepted", route: routeOf(sent++) }) }) as never;
 }
+
+/** A sender of a channel that no number is on. */
+const wa = { channel: "whatsapp", send: async () => ({ outcome: "rejected", unreachable: true }) } as const satisfies SmsSender;
 
 const wide = { policy: { limits: { perCustomer: [] } } };
 
@@ -45,6 +50,30 @@ describe("metrics as Prometheus text", () => {
       'phoneproof_alarms_total{alarm="spend"} 0',
     ])
       expect(text.split("\n")).toContain(line);
+  });
+
+  it("a message counts for each route that was tried, with its outcome", async () => {
+    const main = Object.assign(inbox(), { answer: async () => ({ outcome: "rejected", reason: "HTTP 401" }) as const });
+    const routes = [
+      { name: "wa", sender: wa, priority: 0 },
+      { name: "main", sender: main, priority: 1 },
+      { name: "second", sender: inbox(), priority: 2 },
+    ];
+    const set = setUp({ ...wide, sender: router({ routes }) });
+    for (let index = 0; index < 3; index++) await set.create({ phone_number: numberOf(index) });
+    const text = set.verifier.metrics();
+    const messages = parseText(text).filter(({ name, value }) => name === "phoneproof_messages_total" && value > 0);
+    expect(messages.map(({ labels, value }) => [labels["route"], labels["channel"], labels["outcome"], value])).toEqual([
+      ["main", "sms", "rejected", 3],
+      ["second", "sms", "accepted", 3],
+    ]);
+    expect(text).toContain('phoneproof_message_seconds_count{route="second"} 3\n');
+  });
+
+  it("a number that is not on the channel of the only route counts as rejected", async () => {
+    const set = setUp({ sender: router({ routes: [{ name: "wa", sender: wa }] }) });
+    await set.create();
+    expect(set.verifier.metrics()).toContain('phoneproof_messages_total{country="FR",route="wa",channel="whatsapp",outcome="rejected"} 1\n');
   });
 
   it("durations are counted in the right buckets, in seconds", async () => {
