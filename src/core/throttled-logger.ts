@@ -6,12 +6,12 @@ const minute = 60_000;
 /** Messages remembered; beyond that, all are forgotten. */
 const mostRemembered = 1_000;
 
-/** Logs a message, for each `rule` and `list` that it names, once a minute, with how many were left out (`left_out`). */
+/** Logs a message, for each `rule`, `list` or `route` that it names, once a minute, with how many were left out (`left_out`). */
 export function throttledLogger(clock: { now(): number }, logger: Lines): Lines {
   const known = new Map<string, { at: number; leftOut: number }>();
   const at = (level: keyof Lines) => (fields: Record<string, unknown>, message: string) => {
     const now = clock.now();
-    const key = `${message} ${String(fields.rule ?? fields.list)}`;
+    const key = `${message} ${String(fields.rule ?? fields.list ?? fields.route)}`;
     const last = known.get(key);
     if (last !== undefined && Math.abs(now - last.at) < minute) {
       last.leftOut++;

@@ -1,11 +1,15 @@
 import { getOrPut } from "../core/collections.js";
+import { safeLogger } from "../core/loggers.js";
+import { throttledLogger } from "../core/throttled-logger.js";
+import { defined } from "../domain/defined.js";
 import type { Feedback } from "../ports/sms-sender.js";
 import { type Breaker, closed, endRound, halfOpen, trip } from "./breaker.js";
 import type { Candidate } from "./choice.js";
 import type { CountryCounts, Counts, Period, Signal, Tally } from "./counts.js";
 import { count, countryCounts, discardBefore, periodsOf, settledUpTo, tidy } from "./counts.js";
 import { healthFactor, probesPass, quality, strainOf, totals } from "./health.js";
-import type { HealthSettings } from "./router-options.js";
+import type { RouterSettings } from "./router-options.js";
+import type { TryResult } from "./try-route.js";
 
 /** Health of a route in a country, by what was counted within `window`, and since the breaker was last half-open. */
 export interface RouteHealth extends Readonly<Record<Signal, Readonly<Tally>>> {
@@ -35,6 +39,8 @@ interface RouteState {
   strain: number;
   /** Hand-overs from here without a response yet. */
   inFlight: number;
+  /** The carrier's words on the last message that it did not accept. */
+  reason?: string | undefined;
 }
 
 interface CountryState {
@@ -45,7 +51,8 @@ interface CountryState {
 }
 
 /** Keeps the health of routes by country. Times are milliseconds since the epoch. */
-export function createRouteHealth(settings: HealthSettings, counts: Counts) {
+export function createRouteHealth({ health: settings, clock, logger }: Pick<RouterSettings, "health" | "clock" | "logger">, counts: Counts) {
+  const log = throttledLogger(clock, safeLogger(logger));
   const countries = new Map<string | undefined, CountryState>();
   const rules = { ...settings, slice: counts.slice };
   // A process without shared counts must ignore codes that belong to messages of other processes.
@@ -74,11 +81,11 @@ export function createRouteHealth(settings: HealthSettings, counts: Counts) {
   };
 
   const updateRoute = (country: CountryState, name: string, route: RouteState, due: boolean, now: number) => {
-    const wasOpen = route.breaker.state === "open";
+    const before = route.breaker.state;
     const breaker = halfOpen(route.breaker, now);
     route.breaker = breaker;
     if (breaker.state === "half-open") {
-      if (wasOpen) discardBefore(counts, country.counts, name, breaker.since);
+      if (before === "open") discardBefore(counts, country.counts, name, breaker.since);
       const pass = () => probesPass(periodsOf(counts, country.counts, now, breaker.since), name, othersOf(country, name), settings);
       route.breaker = endRound(breaker, roundOf(country, name, breaker.since), pass, now, rules);
       if (route.breaker.state === "closed") route.strain = 0;
@@ -86,6 +93,20 @@ export function createRouteHealth(settings: HealthSettings, counts: Counts) {
       route.strain = strainOf(country.evaluated.periods, name, othersOf(country, name), settings);
       route.breaker = trip(route.strain, now, rules);
     }
+    logChange(country, name, route, before, now);
+  };
+
+  /** Logs a breaker that opened, also after failed probes, or closed. */
+  const logChange = ({ counts: own }: CountryState, name: string, { breaker, reason }: RouteState, before: Breaker["state"], now: number) => {
+    const { state } = breaker;
+    if (state === before || state === "half-open") return;
+    const of = defined({ route: name, country: own.country });
+    if (state === "closed") log.warn(of, "the breaker of a route closed: it carries its share of the messages again");
+    else
+      log.warn(
+        { ...of, reason, ...totals(periodsOf(counts, own, now), [name]) },
+        "the breaker of a route opened: others carry its messages, as far as they can",
+      );
   };
 
   /** Hand-overs of all processes since the route is half-open, up to a full round. Those before were discarded. */
@@ -129,10 +150,11 @@ export function createRouteHealth(settings: HealthSettings, counts: Counts) {
       const countOne = (signal: Signal, good: boolean) => count(counts, country.counts, name, now, signal, { good: good ? 1 : 0, all: 1 });
       const converts = chosen !== undefined && (ownSends === undefined || ownSends.add(chosen, now));
       route.inFlight += 1;
-      return (outcome: "accepted" | "rejected" | "unknown", endedAt: number, isUnreachable = false) => {
+      return ({ outcome, reason, unreachable }: TryResult, endedAt: number) => {
         route.inFlight -= 1;
         // A number that is not on a channel says nothing about the route.
-        if (isUnreachable) return;
+        if (unreachable) return;
+        if (outcome !== "accepted") route.reason = reason;
         countOne("handOver", outcome === "accepted");
         if (outcome !== "unknown") countOne("latency", endedAt - now <= settings.slowAfter);
         if (outcome !== "rejected" && converts) countOne("conversion", false);

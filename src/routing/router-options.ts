@@ -112,7 +112,7 @@ export interface RouterOptions {
   readonly health?: HealthOptions | undefined;
   /** The store that the processes share, to share the routes' health too. Default: each process uses only its own. */
   readonly store?: Store | undefined;
-  /** Where the router logs failures of the store. Default `console`, without `info`. */
+  /** Where the router logs failures of the store, and breakers that open and close. Default `console`, without `info`. */
   readonly logger?: Logger | undefined;
   /** The verifier's clock: codes are counted at the time at which it sent them. Default: the system's clock. */
   readonly clock?: Clock | undefined;

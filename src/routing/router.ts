@@ -51,7 +51,7 @@ export function router(options: RouterOptions): Router {
   const { afterUnknown, maxRoutes } = failover;
   // Counts of other processes arrive after up to two exchanges.
   const counts = createCounts(health, store && 2 * exchangeEvery);
-  const routeHealth = createRouteHealth(health, counts);
+  const routeHealth = createRouteHealth(settings, counts);
   const exchange = store && createExchange(store, counts, settings);
   const byName = new Map(routes.map((route) => [route.name, route]));
   const senders = [...new Set(routes.map(({ sender }) => sender))];
@@ -180,7 +180,7 @@ export function router(options: RouterOptions): Router {
         const within = { signal: context.signal, deadline: context.deadline - left + time.timeLeft, ...time };
         const result = await tryRoute(route.sender, message, within, clock);
         const { unreachable, price: actual = price, ...outcome } = result;
-        endHandOver(result.outcome, clock.now(), unreachable);
+        endHandOver(result, clock.now());
         exchange?.();
         tries.push({ price: actual, outcome: result.outcome });
         const why = last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`;

@@ -1,6 +1,4 @@
 import { type SpamRule, VerifierError, type VerifierEvent } from "phoneproof";
-import { router } from "phoneproof/router";
-import { inboxSender } from "phoneproof/senders/inbox";
 import { createTestVerifier, type TestVerifierOptions } from "phoneproof/testing";
 import { expect, onTestFinished, test, vi } from "vitest";
 import { moduleWith, numberOf, phoneproof, sumOf } from "./abuse-desk-kit.js";
@@ -14,26 +12,6 @@ function watched(options: TestVerifierOptions = {}) {
   onTestFinished(() => tested.close());
   return { ...tested, events, lines };
 }
-
-test("a carrier whose messages another route takes over is named in a log line or an event", async () => {
-  const lines: string[] = [];
-  const log = (facts: object, message: string) => void lines.push(`${message} ${JSON.stringify(facts)}`);
-  const logger = { info: log, warn: log, error: log };
-  const sender = router({
-    logger,
-    routes: [
-      { name: "main", sender: inboxSender({ outcome: () => ({ outcome: "rejected", reason: "HTTP 401" }) }), priority: 0 },
-      { name: "second", sender: inboxSender(), priority: 1 },
-    ],
-  });
-  const { verifier, clock, events } = watched({ sender, logger });
-  for (let index = 0; index < 40; index++) {
-    await verifier.createAuthentication({ phone_number: numberOf(index) });
-    clock.advance(5_000);
-  }
-  expect(sender.health().find(({ route }) => route === "main")?.breaker).toBe("open");
-  expect([...lines, ...events.map((event) => JSON.stringify(event))].filter((line) => line.includes("main"))).not.toEqual([]);
-});
 
 test("a rule in shadow mode is counted once for each request that it would have rejected", async () => {
   const { verifier } = watched({ policy: { spam: { range: { mode: "shadow", seeds: [0, 0, 0] } } } });
