@@ -176,7 +176,7 @@ async function granted(messages: Messages, request: MessageRequest<string>, comm
   // Those of the caller's own rules are in the record already.
   const { fired: own } = request.outside;
   const fired = await shadowDecisions(messages, request, commit, counts);
-  for (const { rule } of [...own, ...fired]) monitor.metrics.fired(rule, "shadow");
+  monitor.metrics.fired([...own, ...fired]);
   if (!isSafe && (charges.some(isSpamCharge) || settings.spamRules.length > 0)) alarms.watched(customer, [...own, ...fired]);
   if (fired.length === 0) return commit;
   for (const decision of fired) warnOf(messages, message.next, decision);

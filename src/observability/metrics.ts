@@ -2,6 +2,7 @@ import { deliveryStatuses } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
 import { getOrPut } from "../core/collections.js";
 import type { Way } from "../domain/authentication.js";
+import type { Decision } from "../domain/decision.js";
 import type { Alarm } from "../ports/events.js";
 import type { MetricReading } from "../ports/telemetry.js";
 import { type Outages, outsideParts } from "./outages.js";
@@ -62,8 +63,14 @@ export function createMetrics(outages: Outages, waiting: () => number) {
     },
     took: (route = none, ms: number): void => sendTimes.observe(route, ms),
     verified: (country = none, { route = none, channel = "sms" }: Way = {}): void => verified.add([country, route, channel]),
-    // Only `perNumber` of `perNumber 5/600s`: customers may have their own limits.
-    fired: (rule: string, mode: (typeof modes)[number]): void => rules.add([rule.replace(/ \d.*$/, "")], mode),
+    /** The rules that fired for one request. */
+    fired(decisions: readonly Decision[]): void {
+      for (const mode of modes) {
+        // Only `perNumber` of `perNumber 5/600s`: customers may have their own limits.
+        const names = decisions.filter((decision) => decision.mode === mode).map(({ rule }) => rule.replace(/ \d.*$/, ""));
+        for (const name of new Set(names)) rules.add([name], mode);
+      }
+    },
     receipt: (route = none, status: (typeof deliveryStatuses)[number]): void => receipts.add([route], status),
     callback: (outcome: (typeof deliveries)[number]): void => callbacks.add([], outcome),
     alarm: (alarm: Alarm["alarm"]): void => raised.add([], alarm),

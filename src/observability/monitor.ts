@@ -80,7 +80,7 @@ export function createMonitor({ clock, logger, onEvent, waiting }: MonitorOption
       const rules = decisions.flatMap(({ rule, mode, value, threshold, reason }): FiredRule[] =>
         mode === "route" ? [] : [defined({ rule, mode, value, threshold, reason })],
       );
-      for (const { rule, mode } of rules) metrics.fired(rule, mode);
+      metrics.fired(decisions);
       notify(auth, { type: "refused", operation, status, rules });
     },
 

@@ -9,22 +9,6 @@ const root = fileURLToPath(new URL("../../", import.meta.url));
 /** French mobile numbers, each in another range of 10,000. */
 export const numberOf = (index: number): string => `+336${10_000_000 + index * 12_347}`;
 
-/** A sample of Prometheus text: the value of each series of a metric, with its labels. */
-export function seriesOf(text: string, metric: string): readonly { readonly labels: Readonly<Record<string, string>>; readonly value: number }[] {
-  const found = [];
-  for (const line of text.split("\n")) {
-    const parts = /^(\w+)\{(.*)\} (\S+)$/.exec(line);
-    if (parts?.[1] !== metric) continue;
-    const labels = Object.fromEntries([...(parts[2] ?? "").matchAll(/(\w+)="([^"]*)"/g)].map(([, name, value]) => [name, value]));
-    found.push({ labels, value: Number(parts[3]) });
-  }
-  return found;
-}
-
-export function sumOf(text: string, metric: string, matches: (labels: Readonly<Record<string, string>>) => boolean): number {
-  return seriesOf(text, metric).reduce((sum, { labels, value }) => (matches(labels) ? sum + value : sum), 0);
-}
-
 /** A module with a verifier on a memory store that has already had one request, for the commands of operators. */
 export function moduleWith(options: string, phoneNumber: string): { readonly file: string; remove(): void } {
   const folder = mkdtempSync(join(root, "test/hostile/.abuse-desk-"));

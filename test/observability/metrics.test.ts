@@ -147,6 +147,12 @@ describe("labels are bounded and contain no personal data", () => {
     expect(rows.find(({ values }) => values.join() === "other,other")?.numbers).toEqual([250 * 250 - mostRows]);
   });
 
+  it.each(["enforce", "shadow"] as const)("a rule with several levels or limits counts once for each request, in mode %s", async (mode) => {
+    const set = setUp({ policy: { limits: { perCustomer: [] }, spam: { range: { mode, seeds: [0, 0, 0] } } } });
+    for (let index = 0; index < 10; index++) await set.create({ phone_number: numberOf(index) });
+    expect(set.verifier.metrics()).toContain(`phoneproof_rules_fired_total{rule="range",mode="${mode}"} 10\n`);
+  });
+
   it("a rule with a number in its name is counted under its first word", async () => {
     const set = setUp({ spamRules: [{ name: "mine 7", judge: () => ({ reason: "no" }) }] });
     await set.create();
