@@ -78,18 +78,22 @@ export function createAlarms({ store, clock, monitor, inBackground }: AlarmParts
       if (value >= near * threshold) raise(customer, { alarm, rule }, value, threshold);
     },
 
-    /** A message exceeded a rule in shadow mode. */
+    /**
+     * A message was sent, and exceeded these rules in shadow mode. The period is an hour; with too few messages, it lasts
+     * until there are enough, for up to a day.
+     */
     watched(customer: string, shadow: readonly Decision[]): void {
       if (!monitor.watched()) return;
       const now = clock.now();
       let seen = watching.get(customer);
-      if (seen === undefined || now - seen.since >= hour) bounded(watching).set(customer, (seen = { since: now, messages: 0, flagged: new Map() }));
+      if (seen === undefined || now - seen.since >= (seen.messages < shadowed.messages ? day : hour))
+        bounded(watching).set(customer, (seen = { since: now, messages: 0, flagged: new Map() }));
       seen.messages++;
-      for (const { rule } of shadow) {
-        const flagged = (seen.flagged.get(rule) ?? 0) + 1;
-        seen.flagged.set(rule, flagged);
+      for (const { rule } of shadow) seen.flagged.set(rule, (seen.flagged.get(rule) ?? 0) + 1);
+      if (seen.messages < shadowed.messages) return;
+      for (const [rule, flagged] of seen.flagged) {
         const share = flagged / seen.messages;
-        if (seen.messages >= shadowed.messages && share > shadowed.share) raise(customer, { alarm: "shadow", rule }, share, shadowed.share);
+        if (share > shadowed.share) raise(customer, { alarm: "shadow", rule }, share, shadowed.share);
       }
     },
 

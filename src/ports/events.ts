@@ -143,7 +143,10 @@ export type Alarm =
    * `late`.
    */
   | { readonly alarm: "no_conversion" }
-  /** A rule in shadow mode would have blocked more than 1 % of the last hour's messages. `value`: that share. */
+  /**
+   * A rule in shadow mode would have blocked more than 1 % of this process's messages within an hour; with fewer than 200,
+   * within the time that 200 take, up to a day. `value`: that share.
+   */
   | { readonly alarm: "shadow"; readonly rule: string };
 
 /** An alarm was raised. */

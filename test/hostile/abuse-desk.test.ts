@@ -13,15 +13,6 @@ function watched(options: TestVerifierOptions = {}) {
   return { ...tested, events, lines };
 }
 
-test("the alarm shadow is raised for a service of 150 messages an hour", async () => {
-  const { verifier, clock, events } = watched({ spamRules: [{ name: "night", mode: "shadow", judge: () => ({ reason: "always" }) }] });
-  for (let index = 0; index < 450; index++) {
-    await verifier.createAuthentication({ phone_number: numberOf(index) });
-    clock.advance(24_000);
-  }
-  await vi.waitFor(() => expect(events.flatMap((event) => (event.type === "alarm" ? [event.alarm] : []))).toContain("shadow"));
-});
-
 test("a rule with both judge and cell is rejected, or its judge is asked", async () => {
   const judge = vi.fn(() => ({ reason: "a known fraudster" }));
   const rule = { name: "model", judge, cell: () => "a model", seed: 20 } satisfies SpamRule;

@@ -96,6 +96,22 @@ describe("alarms are events with masked numbers, once an hour for each subject (
     expect(set.of("shadow").map((event) => (event as { rule?: string }).rule)).toContain("range 4");
   });
 
+  it.each([
+    { pace: 6, nth: 20, raised: true },
+    { pace: 24, nth: 20, raised: true },
+    { pace: 24, nth: 1_000, raised: false },
+    { pace: 480, nth: 1, raised: false },
+  ])("`shadow` is raised, or not, with a message every $pace s, one in $nth flagged: $raised", async ({ pace, nth, raised }) => {
+    let judged = 0;
+    const judge = () => (judged++ % nth === 0 ? { reason: "late" } : undefined);
+    const set = setUpAlarms({ policy: { spam: quiet, limits: { perCustomer: [] } }, spamRules: [{ name: "mine", mode: "shadow", judge }] });
+    for (let index = 0; index < 450; index++) {
+      await set.create({ phone_number: numberOf(index) });
+      set.clock.advance(pace * 1_000);
+    }
+    expect(set.of("shadow").length > 0).toBe(raised);
+  });
+
   it("an `onEvent` that throws is logged once and affects no request", async () => {
     const set = setUp({
       onEvent: () => {
