@@ -17,6 +17,10 @@ describe("docs/no-code.md: the table of rules", () => {
     expect(rows).toEqual(Object.entries({ ...ruleWords, "any other name": ownRule }).map(([form, words]) => ({ form, ...words })));
   });
 
+  it("has sentences that fit a rule in shadow mode too: none says that the message was blocked", () => {
+    for (const { means } of [...Object.values(ruleWords), ownRule]) expect(means).not.toMatch(/\bblocked\b/);
+  });
+
   it("has a row for every cap, spend limit, cell and error code that phoneproof why shows", () => {
     const moment = { now: Date.UTC(2026, 2, 1), skew: 0 };
     const cap = [{ limit: 7, window: 60 }];

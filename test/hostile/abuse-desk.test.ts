@@ -25,15 +25,6 @@ test("a rule with both judge and cell is rejected, or its judge is asked", async
   expect(refused instanceof VerifierError || judge.mock.calls.length > 0).toBe(true);
 });
 
-test("why does not say that a rule in shadow mode blocked a message that was sent", async () => {
-  const module = moduleWith(`spamRules: [{ name: "night", mode: "shadow", judge: () => ({ reason: "late" }) }],`, numberOf(1));
-  onTestFinished(() => module.remove());
-  const printed = await phoneproof("why", numberOf(1), module.file);
-  expect(printed).toContain("A code was sent");
-  expect(printed).toContain("The rule night is in shadow mode and would have blocked it.");
-  expect(printed).not.toContain("One of your own rules in `spamRules` blocked it");
-});
-
 test("why does not describe a rule of one's own as the built-in rule of the same name", async () => {
   const module = moduleWith(`spamRules: [{ name: "country", judge: () => ({ reason: "odd" }) }],`, numberOf(1));
   onTestFinished(() => module.remove());

@@ -104,7 +104,7 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
 
 /** Any other name is of one of the operator's own rules. */
 export const ownRule: RuleWords = {
-  means: "One of your own rules in `spamRules` blocked it: the reason is shown, if the rule gives one.",
+  means: "It is one of your own rules in `spamRules`: the reason is shown, if the rule gives one.",
   fix: "Look at that rule in your code.",
 };
 
