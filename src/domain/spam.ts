@@ -31,7 +31,7 @@ export interface SpamVerdict {
  * allowed.
  */
 export interface JudgingRule {
-  /** Shown by `explain`. */
+  /** Shown by `explain`; not the name of a built-in rule. */
   readonly name: string;
   /** Default `enforce`. */
   readonly mode?: RuleMode | undefined;
@@ -44,7 +44,7 @@ export interface JudgingRule {
  * over 24 hours, and it costs no extra round trip.
  */
 export interface CellRule {
-  /** Shown by `explain`; 1 to 32 letters, digits, `_` or `-`. */
+  /** Shown by `explain`; not the name of a built-in rule; 1 to 32 letters, digits, `_` or `-`. */
   readonly name: string;
   /** Default `enforce`. */
   readonly mode?: RuleMode | undefined;

@@ -5,9 +5,10 @@ import { countryError } from "../domain/countries.js";
 import { defined } from "../domain/defined.js";
 import { type ListIndex, type ListQuestion, readList } from "../domain/lists.js";
 import { type MessageTemplate, type MessageText, markError } from "../domain/message.js";
-import { canonicalNumber } from "../domain/phone-number.js";
+import { canonicalNumber, destinationErrors } from "../domain/phone-number.js";
 import { defaultPolicy, withOverride } from "../domain/policy.js";
 import { isCellRule, type SpamRule } from "../domain/spam.js";
+import { defaultSpamPolicy } from "../domain/spam-policy.js";
 import { parsePrice } from "../domain/spend.js";
 import type { Customers } from "../ports/customers.js";
 import { customerSchemas } from "./customers.js";
@@ -180,11 +181,23 @@ function spamRulesSchema() {
     });
 }
 
+/** Names that `explain`, `phoneproof why` and the metrics show for built-in rules, caps, lists and errors. */
+const builtInNames = new Set([
+  ...Object.keys({ ...defaultPolicy.limits, ...defaultSpamPolicy }),
+  ...destinationErrors,
+  ...["guesses", "fallback", "blockList"],
+]);
+
+/** Caps and ranges are shown with a number: `perNumber 5/600s`. */
+const isBuiltIn = (name: string) => builtInNames.has(name.replace(/ \d.*$/, ""));
+
 function spamRuleErrors(rule: SpamRule, earlier: readonly SpamRule[]): string[] {
   const { name, mode } = rule as { name?: unknown; mode?: unknown };
   const problems: string[] = [];
   if (typeof name !== "string" || name === "") problems.push("must have a name");
+  else if (isBuiltIn(name)) problems.push("has the name of a built-in rule: choose another name");
   if (mode !== undefined && mode !== "enforce" && mode !== "shadow" && mode !== "off") problems.push('must have the mode "enforce", "shadow" or "off"');
+  if ("judge" in rule && "cell" in rule) return [...problems, "has both judge and cell: give either `judge` or `cell`"];
   if (!isCellRule(rule)) return typeof rule.judge === "function" ? problems : [...problems, "must have a method judge or cell"];
   const { cell, seed, perVerified = 0 } = rule;
   if (typeof cell !== "function") problems.push("must have a method cell");

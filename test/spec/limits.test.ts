@@ -1,6 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
+import { ruleWords } from "../../src/cli/operators/rules.js";
 import { errorCode, numberOf, onePerTenMinutes, setUp } from "../support/verifier.js";
 
 const minute = 60_000;
@@ -185,6 +186,14 @@ describe("caps: `rate_limited` (docs/contract.md#caps)", () => {
 
 describe("the caller's own spam rules (docs/contract.md#own-rules)", () => {
   const flag = { name: "flag", judge: () => ({ reason: "flagged" }) };
+
+  it.each(Object.keys(ruleWords))("cannot have the name of the built-in %s", (name) => {
+    expect(() => setUp({ spamRules: [{ ...flag, name }] })).toThrow("spamRules.0 has the name of a built-in rule: choose another name");
+  });
+
+  it("cannot be both a judge and a cell", () => {
+    expect(() => setUp({ spamRules: [{ ...flag, cell: () => "a", seed: 1 }] })).toThrow("spamRules.0 has both judge and cell: give either `judge` or `cell`");
+  });
 
   it("`is_returning_user` exempts from none of them", async () => {
     const set = setUp({ spamRules: [flag], policy: onePerTenMinutes });
