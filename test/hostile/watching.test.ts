@@ -265,7 +265,9 @@ describe("a busy session with errors", () => {
       new Set(["created", "sent", "checked", "outage", ...(events.some(({ type }) => type === "refused") ? ["refused"] : [])]),
     );
     const deep = { depth: 12, maxArrayLength: null, maxStringLength: null };
-    const all = told() + inspect([spans.getFinishedSpans().map(({ name, attributes, status }) => [name, attributes, status]), exporter.getMetrics()], deep);
+    const traced = inspect([spans.getFinishedSpans().map(({ name, attributes, status }) => [name, attributes, status]), exporter.getMetrics()], deep);
+    // A UUID may hold the digits of a code by chance.
+    const all = (told() + traced).replace(/[0-9a-f]{8}(-[0-9a-f]{4}){3}-[0-9a-f]{12}/g, "a UUID");
     const codes = messages.map(({ code }) => new RegExp(`(?<![\\d.])${code}(?!\\d)`)).filter((code) => code.test(all));
     const found = [secret, key, ...numbers.flatMap(spellings), ...spellings(number)].filter((one) => all.includes(one));
     expect([found, codes]).toEqual([[], []]);
