@@ -9,7 +9,8 @@ import { createNumberFacts } from "./access/number-facts.js";
 import { guardedSender } from "./callbacks/guarded-sender.js";
 import { createOutbox, type Outbox } from "./callbacks/outbox.js";
 import type { Conversion } from "./contract/conversion.js";
-import { systemClock, wholeMilliseconds } from "./core/clocks.js";
+import { checkedStore } from "./core/checked-store.js";
+import { checkedClock, systemClock } from "./core/clocks.js";
 import { agedCache } from "./core/collections.js";
 import type { Core } from "./core/core.js";
 import { storeDeadline, withTimeout } from "./core/deadline.js";
@@ -58,12 +59,13 @@ const tokens = {
 export function compose(options: VerifierOptions) {
   const settings = readOptions(options);
   const logger = safeLogger(options.logger ?? consoleLogger);
-  const clock = options.clock === undefined ? systemClock() : wholeMilliseconds(options.clock);
+  const clock = options.clock === undefined ? systemClock() : checkedClock(options.clock);
   const throttledLog = throttledLogger(clock, logger);
   const telemetry = options.telemetry && safeTelemetry(options.telemetry, throttledLog);
   const keyring = createKeyring(settings.secrets, settings.pepper);
   const overrides = testOverridesOf(options);
-  const store = telemetry === undefined ? options.store : tracedStore(options.store, telemetry);
+  const checked = checkedStore(options.store);
+  const store = telemetry === undefined ? checked : tracedStore(checked, telemetry);
   const sender = telemetry === undefined ? options.sender : tracedSender(options.sender, telemetry);
   const inBackground = (work: Promise<unknown>) => {
     const keepAlive = async () => settings.waitUntil?.(work);

@@ -1,3 +1,4 @@
+import { VerifierError } from "../errors.js";
 import type { Clock } from "../ports/clock.js";
 
 /** The longest delay of the platform's timers, in milliseconds; longer ones would fire at once. */
@@ -20,11 +21,29 @@ export function systemClock(): Clock {
   };
 }
 
-/** Wraps a clock so that it returns whole milliseconds, as stored times require. */
-export function wholeMilliseconds(clock: Clock): Clock {
+/**
+ * A host's clock, in whole milliseconds, as stored times require.
+ *
+ * @throws VerifierError `invalid_options` if it has no time now; later, what it lacks is a TypeError.
+ */
+export function checkedClock(clock: Clock): Clock {
+  const now = () => {
+    const time = Math.floor(clock.now());
+    if (Number.isFinite(time)) return time;
+    throw new TypeError("option `clock` is invalid: clock.now must return milliseconds since the epoch, as Date.now does");
+  };
+  try {
+    now();
+  } catch (error) {
+    throw new VerifierError("invalid_options", `phoneproof: ${(error as Error).message}`, { cause: error });
+  }
   return {
-    now: () => Math.floor(clock.now()),
-    after: (ms, run, kind) => clock.after(ms, run, kind),
-    ...(clock.elapsed !== undefined && { elapsed: () => clock.elapsed?.() ?? clock.now() }),
+    now,
+    after(ms, run, kind) {
+      const cancel: unknown = clock.after(ms, run, kind);
+      if (typeof cancel === "function") return cancel as () => void;
+      throw new TypeError("option `clock` is invalid: clock.after must return a function that cancels the timer");
+    },
+    ...(clock.elapsed !== undefined && { elapsed: () => clock.elapsed?.() ?? now() }),
   };
 }

@@ -77,7 +77,10 @@ export function afterTurn(clock: Clock, ms: number, late: () => void): () => voi
   };
 }
 
-/** Returns the result of `ask`, or rejects with `TimedOut` after `ms`. Later results of `ask` are ignored. */
+/**
+ * Returns the result of `ask`, or rejects with `TimedOut` after `ms`. Later results of `ask` are ignored. What cannot be
+ * read, as a revoked proxy, is not passed on: looking at it would throw again.
+ */
 export async function withTimeout<T>(clock: Clock, ms: number, ask: () => PromiseLike<T> | T): Promise<T> {
   let cancel: (() => void) | undefined;
   const late = new Promise<never>((_, reject) => {
@@ -85,7 +88,17 @@ export async function withTimeout<T>(clock: Clock, ms: number, ask: () => Promis
   });
   try {
     return await Promise.race([ask(), late]);
+  } catch (error) {
+    throw isReadable(error) ? error : new Error("what was thrown cannot be read");
   } finally {
     cancel?.();
+  }
+}
+
+function isReadable(thrown: unknown): boolean {
+  try {
+    return thrown instanceof Error || true;
+  } catch {
+    return false;
   }
 }

@@ -24,6 +24,9 @@ import { rememberUnreachable } from "./unreachable.js";
 
 const none: readonly never[] = [];
 
+/** Characters read of a carrier's words: in a page of a megabyte, hiding the code takes seconds. */
+const longestRead = 2_000;
+
 /** The outcome of a message, and its record afterwards. */
 export interface HandedOver {
   readonly result: SendResult;
@@ -291,7 +294,7 @@ function reportOf({ clock, sender }: Messages, result: SendResult, answer: unkno
     result,
     indexed: id !== undefined && typeof idSpace === "string" ? { messageId: id, idSpace } : undefined,
     keptId: keepId === true ? id : undefined,
-    route: typeof route === "string" ? route : undefined,
+    route: typeof route === "string" && route.length <= 256 ? route : undefined,
     channel: known,
     unreachable: channels.filter((one) => tried.some((step) => step.unreachable === one) || (unreachable === true && one === known)),
     price: parsePrice(price),
@@ -320,5 +323,7 @@ function outcomeOf(answer: unknown): SendResult | undefined {
 function reasonOf(answer: unknown, message: CodeMessage): string {
   const { reason, message: text } = propertiesOf(answer);
   const given = typeof reason === "string" ? reason : typeof text === "string" ? text : "no reason given";
-  return withoutCodeAndNumber(given, message).slice(0, 500);
+  // What is left out at the end may have begun with a digit of the code.
+  const start = given.length > longestRead ? given.slice(0, longestRead).replace(/[\p{N}\p{P}\p{Z}]+$/u, "") : given;
+  return withoutCodeAndNumber(start, message).slice(0, 500);
 }

@@ -117,6 +117,7 @@ export type SendOutcome =
       readonly idSpace?: string;
       /** Stores `messageId` in the record, for the sender's `feedback`. */
       readonly keepId?: boolean;
+      /** The name of the route that took the message. Ignored if it is longer than 256 characters. */
       readonly route?: string;
       /** The channel of `route`. Default: the sender's. */
       readonly channel?: Channel;

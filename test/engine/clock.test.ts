@@ -1,5 +1,5 @@
 import { afterEach, beforeEach, describe, expect, it, vi } from "vitest";
-import { systemClock, wholeMilliseconds } from "../../src/core/clocks.js";
+import { checkedClock, systemClock } from "../../src/core/clocks.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
 
 describe("the system clock supports any length of wait (docs/contract.md#clock)", () => {
@@ -32,7 +32,7 @@ describe("the system clock supports any length of wait (docs/contract.md#clock)"
 describe("a clock with fractions of a millisecond (docs/contract.md#clock)", () => {
   it("returns whole milliseconds, before 1970 too, and waits as the clock itself does", () => {
     const clock = fixedClock(1_000.75);
-    const whole = wholeMilliseconds(clock);
+    const whole = checkedClock(clock);
     const ran: string[] = [];
     whole.after(10, () => ran.push("run"));
     whole.after(10, () => ran.push("called off"))();
