@@ -72,6 +72,8 @@ export interface Verifications {
 interface Sent {
   /** The last three messages that were not rejected, oldest first. `at`: `YYYY-MM-DDTHH:MM:SS.sssZ`. `channel` absent: SMS. */
   readonly sends: readonly { readonly attempt: number; readonly at: string; readonly channel?: Channel }[];
+  /** The channel of the first message, also of one that was rejected. Absent: SMS. */
+  readonly first_channel?: Channel;
 }
 
 /** Result of `verifications.start`. */

@@ -139,6 +139,8 @@ export interface Authentication {
   readonly validated: boolean;
   /** The last three sends that were not rejected, oldest first. */
   readonly sends: readonly Send[];
+  /** The channel of its first message, once that is no longer in `sends`. */
+  readonly firstChannel?: Channel | undefined;
   /** Why it was rejected, or what a rule in shadow mode would have decided. */
   readonly decisions: readonly Decision[];
   readonly deviceType?: DeviceType | undefined;
@@ -215,6 +217,14 @@ export function sendOf({ sends }: Authentication, attempt: number | undefined): 
   return sends.find((send) => send.attempt === attempt);
 }
 
+/** The channel of a message. Of a rejected one, it is that of the last route that was tried. */
+export function channelOfAttempt(auth: Authentication, attempt: number): Channel {
+  const send = sendOf(auth, attempt);
+  if (send !== undefined) return send.channel ?? "sms";
+  const first = attempt === 1 ? auth.firstChannel : undefined;
+  return first ?? auth.decisions.findLast((one) => one.attempt === attempt && one.outcome !== undefined)?.channel ?? "sms";
+}
+
 /** Adds a rule that fired. */
 export function withDecision(auth: Authentication, decision: Decision): Authentication {
   return { ...auth, decisions: [...auth.decisions, decision].slice(-keptDecisions) };
@@ -235,6 +245,8 @@ export interface NewSend extends Pick<Send, "route" | "channel" | "fallback"> {
 export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, { fallbackAt, kept, ...made }: NewSend): Authentication {
   const attempt = auth.attempts + 1;
   const isFree = auth.attempts === 0 || made.fallback === true;
+  const [oldest] = auth.sends;
+  const dropsFirst = oldest?.attempt === 1 && auth.sends.length === keptSends(auth);
   return {
     ...auth,
     attempts: attempt,
@@ -244,6 +256,7 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
     fallbackAt,
     kept,
     lastSendAt: now,
+    firstChannel: dropsFirst ? (oldest.channel ?? "sms") : auth.firstChannel,
     sends: auth.sends.slice(1 - keptSends(auth)).concat({ attempt, digest, state: "undecided", at: now, ...made }),
     settleBy: auth.callbackUrl === undefined ? undefined : settleBy,
   };

@@ -1,3 +1,5 @@
+import type { Channel } from "../contract/channel.js";
+
 /** `enforce` blocks, `shadow` decides and records but allows, `off` does not run (docs/contract.md#modes). */
 export type RuleMode = "enforce" | "shadow" | "off";
 
@@ -23,6 +25,8 @@ export interface Decision {
   readonly attempt?: number;
   /** What the route made of that message. */
   readonly outcome?: "accepted" | "rejected" | "unknown";
+  /** The channel of the route. Absent: `sms`. */
+  readonly channel?: Channel;
   /** Why the route did not accept it, in the carrier's words. */
   readonly answer?: string;
 }

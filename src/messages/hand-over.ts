@@ -268,24 +268,40 @@ async function send(parts: Messages, message: CodeMessage, now: number): Promise
 
 /** Adds the reason and logs it. It is stored if the sender returns no steps of its own. */
 function notAccepted({ monitor, clock }: Messages, message: CodeMessage, answer: unknown, report: SentReport): SentReport {
-  const { result, route, decisions } = report;
+  const { result, route, channel, decisions } = report;
   const reason = reasonOf(answer, message);
   const fields = { authentication_uuid: message.authentication_uuid, attempt: message.attempt, to: maskNumber(message.to), reason };
   if (result === "rejected") monitor.throttledLog.warn(fields, "the sender rejected a message");
   else monitor.outages.sender.failed(fields);
   if (decisions !== undefined && decisions.length > 0) return { ...report, reason };
   const rule = route ?? message.planned_route ?? "sender";
-  return { ...report, reason, decisions: [routeDecision(message, clock, rule, result, `${result}: ${reason}`, reason)] };
+  return { ...report, reason, decisions: [routeDecision(message, clock, rule, result, channel, `${result}: ${reason}`, reason)] };
 }
 
-function routeDecision({ attempt }: CodeMessage, clock: Clock, rule: string, outcome: SendResult, reason: string, answer?: string): Decision {
-  const fields = { at: clock.now(), rule, mode: "route" as const, reason: reason.slice(0, 200), attempt, outcome };
-  return answer === undefined ? fields : { ...fields, answer: answer.slice(0, 200) };
+function routeDecision(
+  { attempt }: CodeMessage,
+  clock: Clock,
+  rule: string,
+  outcome: SendResult,
+  channel: Channel | undefined,
+  reason: string,
+  answer?: string,
+): Decision {
+  return {
+    at: clock.now(),
+    rule,
+    mode: "route",
+    reason: reason.slice(0, 200),
+    attempt,
+    outcome,
+    ...(channel !== undefined && { channel }),
+    ...(answer !== undefined && { answer: answer.slice(0, 200) }),
+  };
 }
 
 /** The route, price and id from a sender's result, and a router's steps as decisions. */
 function reportOf({ clock, sender }: Messages, result: SendResult, answer: unknown, message: CodeMessage): SentReport {
-  if (typeof answer !== "object" || answer === null) return { result, unreachable: none };
+  if (typeof answer !== "object" || answer === null) return { result, channel: knownChannel(sender.channel), unreachable: none };
   const { messageId, idSpace, keepId, route, channel = sender.channel, price, steps, unreachable } = propertiesOf(answer);
   const known = knownChannel(channel);
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
@@ -306,7 +322,7 @@ function reportOf({ clock, sender }: Messages, result: SendResult, answer: unkno
     decisions: tried.map((step) => {
       const { route, reason, outcome, answer } = step;
       const response = typeof answer === "string" ? reasonOf({ reason: answer }, message) : undefined;
-      return routeDecision(message, clock, String(route), outcome, `${reason}: ${outcome}`, response);
+      return routeDecision(message, clock, String(route), outcome, knownChannel(step.channel ?? sender.channel), `${reason}: ${outcome}`, response);
     }),
   };
 }

@@ -2,7 +2,7 @@ import type { Channel } from "../contract/channel.js";
 import type { CheckStatus } from "../contract/check.js";
 import type { AuthenticationResult, CheckResult, Correlated, MessageFate, RetryResult, Standing } from "../contract/direct.js";
 import type { RetryStatus } from "../contract/retry.js";
-import { type Authentication, hasNumber, isCarrierRefused } from "../domain/authentication.js";
+import { type Authentication, channelOfAttempt, hasNumber, isCarrierRefused } from "../domain/authentication.js";
 import { checksLeft } from "../domain/check.js";
 import type { Policy } from "../domain/policy.js";
 import { retryAfter } from "../domain/quota.js";
@@ -31,9 +31,9 @@ export function fateOf(auth: Authentication, now: number): MessageFate {
 }
 
 /** The channel of the newest message, if it is not SMS. */
-export function channelOf({ sends }: Authentication): Pick<MessageFate, "channel"> {
-  const channel = sends.at(-1)?.channel;
-  return channel === undefined ? {} : { channel };
+export function channelOf(auth: Authentication): Pick<MessageFate, "channel"> {
+  const channel = channelOfAttempt(auth, auth.attempts);
+  return channel === "sms" ? {} : { channel };
 }
 
 /** The result of retry. `asked`: the channel that it wishes for. */

@@ -131,7 +131,7 @@ function explainedSend({ attempt, at, state, route, channel, fallback, delivery 
 }
 
 /** A message that a route rejected is no longer among the record's sends (docs/contract.md#send-outcome). */
-function rejectedSend({ attempt, at, outcome, rule, answer }: Decision): ExplainedSend[] {
+function rejectedSend({ attempt, at, outcome, rule, channel, answer }: Decision): ExplainedSend[] {
   if (outcome !== "rejected" || attempt === undefined) return [];
-  return [defined({ attempt, at: timestamp(at), state: outcome, route: rule, reason: answer })];
+  return [defined({ attempt, at: timestamp(at), state: outcome, route: rule, channel, reason: answer })];
 }

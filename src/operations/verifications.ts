@@ -11,7 +11,7 @@ import type {
 } from "../contract/verification.js";
 import type { UnderEach } from "../core/keyring.js";
 import { update } from "../core/records/transact.js";
-import { type Authentication, isErased, isVerification, withoutCodes } from "../domain/authentication.js";
+import { type Authentication, channelOfAttempt, isErased, isVerification, withoutCodes } from "../domain/authentication.js";
 import { stateOf } from "../domain/check.js";
 import type { Account } from "../domain/policy.js";
 import { guessBudgetError, type Policy } from "../domain/policy.js";
@@ -142,6 +142,7 @@ export async function get(
 /** `number`: as in the request; the record may hold it masked. */
 function toVerificationResult({ clock }: Context, { policy }: Account, auth: Authentication, number = auth.number): VerificationResult {
   const now = clock.now();
+  const firstChannel = channelOfAttempt(auth, 1);
   return {
     authentication_uuid: auth.id,
     phone_number: number,
@@ -150,6 +151,7 @@ function toVerificationResult({ clock }: Context, { policy }: Account, auth: Aut
     expires_at: timestamp(auth.expiresAt),
     attempts: auth.attempts,
     sends: auth.sends.map(({ attempt, at, channel }) => ({ attempt, at: timestamp(at), ...(channel !== undefined && { channel }) })),
+    ...(firstChannel !== "sms" && { first_channel: firstChannel }),
     ...standingOf(auth, policy, now),
     ...correlated(auth),
   };

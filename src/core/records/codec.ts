@@ -118,6 +118,7 @@ const fields: Table<Kept> = {
   wrongChecks: count("w"),
   validated: flag("v"),
   sends: list<Send>("d", sendFields, "digest"),
+  firstChannel: maybe(oneOf("D", channels)),
   decisions: array<Decision>("i", isObject),
   deviceType: maybe(oneOf("o", deviceTypes)),
   appRealm: maybe(text("h")),

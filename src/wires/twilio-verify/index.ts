@@ -56,9 +56,9 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
   const now = () => new Date(verifier.http.clock.now()).toISOString();
 
   const toVerification = (call: WireCall, of: Shown, status: Verification["status"], updated?: string): Verification => {
-    const { authentication_uuid: id, created_at, phone_number, sends } = of;
+    const { authentication_uuid: id, created_at, phone_number, sends, first_channel: channel } = of;
     // The first message is sent when a verification starts.
-    const tried: Shown["sends"] = sends[0]?.attempt === 1 ? sends : [{ attempt: 1, at: created_at }, ...sends];
+    const tried: Shown["sends"] = sends[0]?.attempt === 1 ? sends : [{ attempt: 1, at: created_at, ...(channel !== undefined && { channel }) }, ...sends];
     const sid = sidOf("VE", id);
     return {
       ...common(call.caller, id, phone_number, created_at, tried.at(-1)?.channel),
@@ -188,7 +188,7 @@ function bySid(sid: string): Target | undefined {
   return id === undefined ? undefined : { authentication_uuid: id };
 }
 
-type Shown = Pick<VerificationResult, "authentication_uuid" | "created_at" | "phone_number" | "sends">;
+type Shown = Pick<VerificationResult, "authentication_uuid" | "created_at" | "first_channel" | "phone_number" | "sends">;
 
 /** An id needs no scope. */
 const scopeOf = (target: Target) => ("phone_number" in target ? { scope } : {});
