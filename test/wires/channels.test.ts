@@ -76,6 +76,16 @@ describe("the Prelude Verify v2 wire", () => {
     expect(sent).toHaveLength(1);
   });
 
+  it("makes no call if the method is message, whatever channel is preferred", async () => {
+    const { sent, sender } = routerOf("whatsapp", "sms", "voice");
+    const { raw } = await servePrelude({ verifier: { sender } });
+    const options = { method: "message", preferred_channel: "voice" };
+    expect((await raw("POST", "/v2/verification", create(options))).json).toMatchObject({ method: "message", channels: ["whatsapp"] });
+    const refused = await raw("POST", "/v2/verification", create({ method: "message", channels: ["voice"] }));
+    expect(refused).toMatchObject({ status: 400, json: { param: "options.channels" } });
+    expect(sent).toHaveLength(1);
+  });
+
   it("calls if the method is voice; without a sender for calls it returns invalid_method", async () => {
     const { sent, sender } = routerOf("sms", "voice");
     const { raw } = await servePrelude({ verifier: { sender } });

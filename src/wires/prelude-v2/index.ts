@@ -45,10 +45,21 @@ export function preludeV2(verifier: Verifier, options: PreludeV2Options = {}): H
   const create = async (call: WireCall) => {
     const body = await call.json();
     const request = parse(CreateRequest, body);
-    const channel = wishOf(request.options, await verifier.channels());
+    const offered = await verifier.channels();
+    const channel = wishOf(request.options, offered) ?? (await afterCall(request, call.caller, offered));
     const started = await verifier.verifications.start({ ...toStart(request, call.caller), channel }, callOptions(call, body)).catch(blocked);
     const correlationId = "blocked" in started ? request.metadata?.correlation_id : started.correlation_id;
     return answer(200, { ...outcomeOf(started), ...metadata(correlationId), request_id: call.requestId });
+  };
+
+  /**
+   * The channel of a message in a verification that a call began. Without a channel, the message would be another call
+   * (docs/contract.md#channel).
+   */
+  const afterCall = async ({ target, options }: CreateRequest, customer_uuid: string, offered: readonly Channel[]): Promise<Channel | undefined> => {
+    if (options?.method !== "message" || !offered.includes("voice")) return undefined;
+    const open = await verifier.verifications.get({ customer_uuid, phone_number: target.value }, { scope });
+    return open?.status === "open" && open.first_channel === "voice" ? offered.find((one) => one !== "voice") : undefined;
   };
 
   const check = async (call: WireCall) => {
@@ -88,6 +99,8 @@ function inPath(error: unknown): never {
   throw refusal(400, error.code, error.message, "phone_number");
 }
 
+const scope = "prelude-v2";
+
 /** Some clients need an id even where there is no verification. */
 const noVerification = (): { readonly authentication_uuid: string; readonly correlation_id?: string } => ({ authentication_uuid: randomUUID() });
 
@@ -97,7 +110,8 @@ const metadata = (correlation_id: string | undefined) => (correlation_id === und
 const noted = ({ requestId }: WireCall): HttpResponse => answer(200, { status: "success", request_id: requestId });
 
 /** The channel that a request wishes for, if the service has it. Throws for a method or a list that it cannot serve. */
-function wishOf({ method, channels, preferred_channel }: NonNullable<CreateRequest["options"]> = {}, offered: readonly Channel[]): Channel | undefined {
+function wishOf({ method, channels, preferred_channel }: NonNullable<CreateRequest["options"]> = {}, all: readonly Channel[]): Channel | undefined {
+  const offered = method === "message" ? all.filter((one) => one !== "voice") : all;
   const first = (words: readonly string[]) => words.map((word) => offered.find((one) => one === word)).find((one) => one !== undefined);
   if (method === "voice") {
     if (offered.includes("voice")) return "voice";
@@ -133,7 +147,7 @@ function toStart({ target, metadata = {}, options = {}, signals = {} }: CreateRe
 function callOptions({ header }: WireCall, body: unknown): VerificationOptions {
   const tries = header("x-stainless-retry-count");
   return {
-    scope: "prelude-v2",
+    scope,
     idempotencyKey: header("idempotency-key"),
     repeat: tries === undefined ? undefined : { request: JSON.stringify(body), isRepeat: Number(tries) > 0 },
   };

@@ -35,7 +35,10 @@ const options = z.object({
   ),
   integration: described(z.enum(["auth0", "supabase"], 'must be "auth0" or "supabase"').optional(), "Ignored."),
   locale: described(text.optional(), "Language of the message, BCP 47, if the service has a text in it."),
-  method: described(z.enum(["auto", "message", "voice"], 'must be "auto", "message" or "voice"').optional(), "`voice`: a call, if the service makes calls."),
+  method: described(
+    z.enum(["auto", "message", "voice"], 'must be "auto", "message" or "voice"').optional(),
+    "`voice`: a call, if the service makes calls. `message`: no call, also after one.",
+  ),
   preferred_channel: described(text.optional(), "A wish: one that the service does not have is ignored."),
   sender_id: described(text.optional(), "Ignored: the service sets the sender."),
   template_id: described(text.optional(), "Ignored: the service sets the text."),
