@@ -34,11 +34,11 @@ describe("the Twilio Verify wire", () => {
     expect(sent).toEqual([]);
   });
 
-  it("auto, with the option autoChannel, leaves the channel to the router", async () => {
+  it("auto, with the option autoChannel, is sms", async () => {
     const { sent, sender } = routerOf("whatsapp", "sms");
     const { raw } = await serveTwilio({ verifier: { sender }, wire: { autoChannel: "sms" } });
-    expect((await raw("POST", "/Verifications", { To: to, Channel: "auto" })).json).toMatchObject({ channel: "whatsapp" });
-    expect(sent.map(({ by }) => by)).toEqual(["whatsapp"]);
+    expect((await raw("POST", "/Verifications", { To: to, Channel: "auto" })).json).toMatchObject({ channel: "sms" });
+    expect(sent.map(({ by }) => by)).toEqual(["sms"]);
   });
 
   it("calls a fixed line, whatever the channel", async () => {

@@ -34,7 +34,7 @@ export function forNumber(to: string): (error: unknown) => never {
 }
 
 /** The request's fields by the verifier's. */
-const fields: Readonly<Record<string, string>> = { app_realm: "AppHash", channel: "Channel", check_code: "Code", ip: "DeviceIp", locale: "Locale" };
+const fields: Readonly<Record<string, string>> = { app_realm: "AppHash", check_code: "Code", ip: "DeviceIp", locale: "Locale" };
 
 const credentials =
   "Send Basic credentials: as user AC and the 32 hexadecimal digits of the customer's UUID, or an SK… of your own; as password an API key of this service.";

@@ -50,6 +50,7 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
   const { autoChannel, baseUrl, codeLength, friendlyName } = parseOptions(Options, options, "twilioVerify");
   requireVerifier("twilioVerify", verifier);
   const { verifications } = verifier;
+  const channels = new Map<string, Channel>(autoChannel === "sms" ? [...ownChannels, ["auto", "sms"]] : ownChannels);
 
   const baseOf = ({ header }: WireCall) => baseUrl ?? `https://${header("host") ?? "localhost"}`;
   const ownService = (call: WireCall) => serviceOf(call.caller, baseOf(call), friendlyName, codeLength ?? 6);
@@ -74,10 +75,12 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
 
   const create = async (call: WireCall) => {
     const { To, Channel, AppHash, DeviceIp, Locale } = parse(CreateRequest, await call.form());
-    const isAuto = Channel === "auto" && autoChannel === "sms";
-    const channel = isAuto ? undefined : channels.get(Channel);
-    if (channel === undefined && !isAuto)
-      throw invalidParameter("Channel", autoChannel === "sms" ? "Channel must be auto, sms, whatsapp or call." : "Channel must be sms, whatsapp or call.");
+    const channel = channels.get(Channel);
+    const offered = await verifier.channels();
+    if (channel === undefined || !offered.includes(channel)) {
+      const words = [...channels].flatMap(([word, one]) => (offered.includes(one) ? word : []));
+      throw invalidParameter("Channel", `Channel must be one of those that this service has: ${words.join(", ")}.`);
+    }
     const request = {
       customer_uuid: call.caller,
       phone_number: To,
@@ -205,11 +208,11 @@ const statuses: Readonly<Partial<Record<VerificationResult["status"], Verificati
 const withoutFraction = (timestamp: string): string => timestamp.replace(/\.\d+Z$/, "Z");
 
 /** Channels by their words in this API. */
-const channels: ReadonlyMap<string, Channel> = new Map([
+const ownChannels: readonly (readonly [word: string, Channel])[] = [
   ["sms", "sms"],
   ["whatsapp", "whatsapp"],
   ["call", "voice"],
-]);
+];
 
 const wordOf = (channel: Channel = "sms") => (channel === "voice" ? ("call" as const) : channel);
 

@@ -101,7 +101,7 @@ describe("options", () => {
     expect((await raw("POST", "/Verifications", { ...sms, Channel: "auto" })).json.channel).toBe("sms");
     expect((await raw("POST", "/Verifications", { ...sms, Channel: "call" })).json.code).toBe(60200);
     expect((await raw("POST", "/Verifications", { ...sms, Channel: "email" })).json.details).toEqual({
-      reason: "Channel must be auto, sms, whatsapp or call.",
+      reason: "Channel must be one of those that this service has: sms, auto.",
     });
   });
 
