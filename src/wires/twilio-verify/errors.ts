@@ -34,7 +34,13 @@ export function forNumber(to: string): (error: unknown) => never {
 }
 
 /** The request's fields by the verifier's. */
-const fields: Readonly<Record<string, string>> = { app_realm: "AppHash", check_code: "Code", ip: "DeviceIp", locale: "Locale" };
+const fields: Readonly<Record<string, string>> = {
+  app_realm: "AppHash",
+  check_code: "Code",
+  ip: "DeviceIp",
+  locale: "Locale",
+  phone_number: "To",
+};
 
 const credentials =
   "Send Basic credentials: as user AC and the 32 hexadecimal digits of the customer's UUID, or an SK… of your own; as password an API key of this service.";
@@ -53,11 +59,12 @@ const translations: Readonly<Partial<Record<VerifierErrorCode, (reason: string) 
 
 /** Translates an error of the verifier. */
 export function translated(error: VerifierError): WireError {
-  const own = Object.hasOwn(translations, error.code) ? translations[error.code] : undefined;
-  if (own !== undefined) return own(error.message);
   const [field, rest] = fieldAndRest(error);
   const name = Object.hasOwn(fields, field) ? fields[field] : undefined;
-  return name === undefined ? refusal(400, 60200, error.message) : invalidParameter(name, `${name} ${rest}`);
+  const reason = name === undefined ? error.message : `${name} ${rest}`;
+  const own = Object.hasOwn(translations, error.code) ? translations[error.code] : undefined;
+  if (own !== undefined) return own(reason);
+  return name === undefined ? refusal(400, 60200, reason) : invalidParameter(name, reason);
 }
 
 /** Programs find the code of an error at the end of its address. */
