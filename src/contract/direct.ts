@@ -195,6 +195,8 @@ export interface MessageFate {
    * the time is unknown.
    */
   readonly retry_after?: number;
+  /** `true` if a limit of calls blocked this call, so that a message may still be sent; otherwise absent. */
+  readonly calls_limited?: true;
   /** `true` if the message is known not to have been sent, which costs nothing; otherwise absent. */
   readonly carrier_refused?: true;
 }

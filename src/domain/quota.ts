@@ -354,6 +354,11 @@ function roomAt({ claim, period }: Charge, { roomSince, roomPart }: Refused, ske
   return period === undefined || roomPart === undefined ? undefined : roomPart * partLength(period, skew);
 }
 
+/** Whether a cap or ceiling of calls blocks, which messages do not count towards. */
+export function isLimitOfCalls(decisions: readonly Decision[]): boolean {
+  return decisions.some(({ mode, rule }) => mode === "enforce" && /^(callsPerNumber|callSpend) /.test(rule));
+}
+
 /** Whole seconds until the blocking cap or ceiling has room; `undefined` if none blocked, it has, or it is unknown. */
 export function retryAfter(decisions: readonly Decision[], now: number): number | undefined {
   const until = decisions.find((decision) => decision.until !== undefined)?.until ?? now;

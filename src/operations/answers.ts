@@ -4,8 +4,9 @@ import type { AuthenticationResult, CheckResult, Correlated, MessageFate, RetryR
 import type { RetryStatus } from "../contract/retry.js";
 import { type Authentication, channelOfAttempt, hasNumber, isCarrierRefused } from "../domain/authentication.js";
 import { checksLeft } from "../domain/check.js";
+import type { Decision } from "../domain/decision.js";
 import type { Policy } from "../domain/policy.js";
-import { retryAfter } from "../domain/quota.js";
+import { isLimitOfCalls, retryAfter } from "../domain/quota.js";
 import { retryStanding, retryStatus } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 
@@ -25,9 +26,14 @@ export function toAuthenticationResult(auth: Authentication, number: string, pol
 
 /** What became of the message of a create. */
 export function fateOf(auth: Authentication, now: number): MessageFate {
-  const retry_after = auth.status === "rate_limited" ? retryAfter(auth.decisions, now) : undefined;
-  if (retry_after !== undefined) return { retry_after };
+  if (auth.status === "rate_limited") return limitedBy(auth.decisions, now);
   return isCarrierRefused(auth) ? { carrier_refused: true } : {};
+}
+
+/** What became of a message that these decisions blocked. */
+export function limitedBy(decisions: readonly Decision[], now: number): MessageFate {
+  const retry_after = retryAfter(decisions, now);
+  return { ...(retry_after !== undefined && { retry_after }), ...(isLimitOfCalls(decisions) && { calls_limited: true }) };
 }
 
 /** The channel of the newest message, if it is not SMS. */

@@ -6,13 +6,12 @@ import { requireNumber } from "../core/records/records.js";
 import { type Authentication, isErased } from "../domain/authentication.js";
 import { isEnforced } from "../domain/decision.js";
 import type { Account } from "../domain/policy.js";
-import { retryAfter } from "../domain/quota.js";
 import { decideRetry, retryStatus } from "../domain/retry.js";
 import type { SendResult } from "../domain/send.js";
 import { unknownAuthentication } from "../errors.js";
 import { handOverInTime } from "../messages/hand-over.js";
 import { reserve } from "../messages/reserve.js";
-import { channelOf, toRetryResult } from "./answers.js";
+import { channelOf, limitedBy, toRetryResult } from "./answers.js";
 import type { Context } from "./context.js";
 import type { Delivered } from "./create.js";
 import { askAboutRetry, asksAboutRetries, nothingAsked } from "./outside.js";
@@ -87,7 +86,6 @@ export async function resend(context: Context, account: Account, id: string, cha
   const before = isRefused ? reserved.refusal.auth : reserved.auth;
   const fired = isRefused ? [...outside.fired, reserved.refusal.decision] : outside.fired;
   refuseRetry(context, before, fired);
-  const seconds = retryAfter(fired, clock.now());
   const isSpam = !isRefused || reserved.refusal.status === "spam_detected";
-  return { status: "rate_limited", auth: before, isSpam, fate: seconds === undefined ? {} : { retry_after: seconds } };
+  return { status: "rate_limited", auth: before, isSpam, fate: limitedBy(fired, clock.now()) };
 }

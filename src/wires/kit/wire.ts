@@ -1,4 +1,5 @@
 import { randomUUID } from "node:crypto";
+import type { MessageFate } from "../../contract/direct.js";
 import { VerifierError } from "../../errors.js";
 import { answer } from "../../http/answer.js";
 import { readJson, readUrlEncoded } from "../../http/body.js";
@@ -141,6 +142,12 @@ export function wireHandler(http: Pick<HttpHandler, "clock" | "warn" | "unmounta
 export function fieldAndRest({ message }: VerifierError): readonly [field: string, rest: string] {
   const [field = "", rest = ""] = message.split(/ (.*)/s);
   return [field, rest];
+}
+
+/** What an error says of a limit of calls. `undefined`: another one blocked the message, if any. */
+export function limitOfCalls({ calls_limited, retry_after }: MessageFate): string | undefined {
+  if (calls_limited !== true) return undefined;
+  return `No call can be made ${retry_after === undefined ? "now" : `for ${retry_after} seconds`}; a message may still be sent.`;
 }
 
 const isParameter = (segment: string) => segment.startsWith("{");

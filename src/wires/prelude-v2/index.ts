@@ -10,7 +10,7 @@ import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpResponse } from "../../http/message.js";
 import { object, requireVerifier } from "../../options/fields.js";
 import { parse as parseOptions } from "../../options/option-errors.js";
-import { answer, type WireCall, wireHandler } from "../kit/wire.js";
+import { answer, limitOfCalls, type WireCall, wireHandler } from "../kit/wire.js";
 import { refusal, tooMany, translated, unknownPath } from "./errors.js";
 import { CheckRequest, CreateRequest, deviceTypes, parse } from "./requests.js";
 import { type CheckResponse, type CreateResponse, type LookupResponse, lineTypes } from "./responses.js";
@@ -174,7 +174,11 @@ function outcomeOf(started: StartResult | Blocked): Omit<CreateResponse, "metada
     case "denied":
       throw tooMany("premature_retry", `The next message can be requested ${next_retry_at === undefined ? "later" : `at ${next_retry_at}`}.`);
     case "rate_limited":
-      if (is_open) throw tooMany("too_many_attempts", "No more messages can be requested for this number now. The last codes can still be checked.");
+      if (is_open)
+        throw tooMany(
+          "too_many_attempts",
+          limitOfCalls(started) ?? "No more messages can be requested for this number now. The last codes can still be checked.",
+        );
       return refused(id, "repeated_attempts");
     case "spam_detected":
       return refused(id, "suspicious");

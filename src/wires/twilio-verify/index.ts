@@ -6,7 +6,7 @@ import { VerifierError } from "../../errors.js";
 import type { HttpHandler, HttpRequest } from "../../http/message.js";
 import { object, requireVerifier } from "../../options/fields.js";
 import { parse as parseOptions } from "../../options/option-errors.js";
-import { answer, type WireCall, type WireRoute, wireHandler } from "../kit/wire.js";
+import { answer, limitOfCalls, type WireCall, type WireRoute, wireHandler } from "../kit/wire.js";
 import { checksUsedUp, errorBody, forNumber, fraudulent, invalidParameter, missingTarget, notFound, notYet, sendsUsedUp, translated } from "./errors.js";
 import { CheckRequest, CreateRequest, fieldsOf, parse, ServiceRequest, UpdateRequest } from "./requests.js";
 import type { Verification, VerificationCheck } from "./responses.js";
@@ -237,9 +237,11 @@ async function customerOf(verifier: Verifier, request: HttpRequest): Promise<str
 }
 
 /** Throws unless a message was sent. */
-function requireSent({ status, next_retry_at, retry_after }: StartResult): void {
+function requireSent(started: StartResult): void {
+  const { status, next_retry_at, retry_after } = started;
   if (status === "denied") throw notYet(next_retry_at && `The next message can be requested at ${next_retry_at}.`);
-  if (status === "rate_limited") throw sendsUsedUp(retry_after === undefined ? undefined : `No message can be sent for ${retry_after} seconds.`);
+  if (status === "rate_limited")
+    throw sendsUsedUp(limitOfCalls(started) ?? (retry_after === undefined ? undefined : `No message can be sent for ${retry_after} seconds.`));
   if (status === "spam_detected") throw fraudulent();
 }
 
