@@ -76,15 +76,3 @@ test("the reason of a rejected landline names the field of this API (docs/migrat
   expect(code).toBe(60205);
   expect(details?.reason).not.toContain("phone_number"); // it is To
 });
-
-test("the operator of a service with four-digit codes learns at once that the guess budget forbids them (docs/contract.md#guess-budget)", async () => {
-  let told = "";
-  try {
-    const { log } = await team({ codeLength: 4 });
-    told = log.map(({ message }) => message).join();
-  } catch (error) {
-    told = (error as Error).message;
-  }
-  // Otherwise the service starts, and each create is a 400.
-  expect(told).toMatch(/guess budget/);
-});

@@ -37,6 +37,7 @@ export function forNumber(to: string): (error: unknown) => never {
 const fields: Readonly<Record<string, string>> = {
   app_realm: "AppHash",
   check_code: "Code",
+  code_length: "CodeLength",
   ip: "DeviceIp",
   locale: "Locale",
   phone_number: "To",

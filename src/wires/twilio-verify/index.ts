@@ -50,6 +50,15 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
   const { autoChannel, baseUrl, codeLength, friendlyName } = parseOptions(Options, options, "twilioVerify");
   requireVerifier("twilioVerify", verifier);
   const { verifications } = verifier;
+  let isWarned = false;
+  /** A length that the guess budget forbids is the operator's error, which only clients would see. */
+  const warnOfLength = (error: unknown): never => {
+    if (!isWarned && error instanceof VerifierError && error.message.startsWith("code_length ")) {
+      isWarned = true;
+      verifier.http.warn(`phoneproof: creates of twilioVerify are rejected, because of its option codeLength: ${error.message}`);
+    }
+    throw error;
+  };
   const channels = new Map<string, Channel>(autoChannel === "sms" ? [...ownChannels, ["auto", "sms"]] : ownChannels);
 
   const baseOf = ({ header }: WireCall) => baseUrl ?? `https://${header("host") ?? "localhost"}`;
@@ -90,7 +99,10 @@ export function twilioVerify(verifier: Verifier, options: TwilioVerifyOptions = 
       channel,
       ...(AppHash !== undefined && { app_realm: AppHash, device_type: "ANDROID" as const }),
     };
-    const started = await verifications.start(request, { ...callOptions(call, request), usedUp: "wait" }).catch(forNumber(To));
+    const started = await verifications
+      .start(request, { ...callOptions(call, request), usedUp: "wait" })
+      .catch(warnOfLength)
+      .catch(forNumber(To));
     requireSent(started);
     return answer(201, toVerification(call, started, "pending"));
   };

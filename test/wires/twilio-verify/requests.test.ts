@@ -112,6 +112,15 @@ describe("options", () => {
     expect((await raw("GET", "")).json.code_length).toBe(8);
   });
 
+  it("codeLength: that the guess budget forbids one is in the reason of the 400, and in the log once", async () => {
+    const { raw, log } = await serve({ wire: { codeLength: 4 } });
+    for (let creates = 0; creates < 2; creates++) {
+      const reason = expect.stringContaining("CodeLength 4 is not allowed: the guess budget is broken");
+      expect((await raw("POST", "/Verifications", sms)).json).toMatchObject({ code: 60200, details: { reason } });
+    }
+    expect(log.lines.filter(({ message }) => message.includes("guess budget"))).toHaveLength(1);
+  });
+
   it("without baseUrl, URLs contain the request's host", async () => {
     const { raw, url, sids } = await serve();
     expect((await raw("GET", "")).json.url).toBe(`${url.replace("http:", "https:")}/v2/Services/${sids.service}`);
