@@ -6,7 +6,10 @@ const minute = 60_000;
 /** Messages remembered; beyond that, all are forgotten. */
 const mostRemembered = 1_000;
 
-/** Logs a message, for each `rule`, `list` or `route` that it names, once a minute, with how many were left out (`left_out`). */
+/**
+ * Logs a message, for each `rule`, `list` or `route` that it names, once a minute, with how many were left out
+ * (`left_out`).
+ */
 export function throttledLogger(clock: { now(): number }, logger: Lines): Lines {
   const known = new Map<string, { at: number; leftOut: number }>();
   const at = (level: keyof Lines) => (fields: Record<string, unknown>, message: string) => {
