@@ -60,7 +60,7 @@ test("a receipt source that never returns does not keep the carrier waiting for 
   expect(await stateWithin(1_000, answer)).toBe("passed");
 });
 
-test("senderContract fails a sender that rejects every message, without waiting for the carrier", async () => {
+test("senderContract reports what a sender returned without reaching the carrier, before runners time out", async () => {
   const [run = Promise.resolve()] = withholding(async () => ({ outcome: "rejected", reason: "no route" }));
   expect(await stateWithin(2_000, run)).toBe("failed");
 });
