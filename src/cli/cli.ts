@@ -3,7 +3,7 @@ import { constants } from "node:os";
 import { readCommand } from "./command.js";
 
 const err = (text: string) => void process.stderr.write(text);
-let unwritten: Error | null | undefined;
+let unwritten: NodeJS.ErrnoException | null | undefined;
 const output = {
   // The callback comes before that of a later write; the event `error` may not.
   out: (text: string) =>
@@ -33,8 +33,9 @@ const code = await command.run(output, stopping.signal);
 // Clients that a module opened, or that wait to reconnect, would keep the process alive. Pending output is written
 // first.
 process.stdout.write("", () => {
-  // What `dev` and `serve` write is a log.
-  const lost = command.server !== "dev" && command.server !== "serve" && unwritten;
+  // What `serve` writes is a log, and `dev` ends with its reader.
+  const isMissed = command.server === "dev" ? unwritten?.code !== "EPIPE" : command.server !== "serve";
+  const lost = isMissed && unwritten;
   if (lost) err(`phoneproof: the output was cut off: ${lost.message}\n`);
   process.stderr.write("", () => process.exit(code === 0 && lost ? 1 : code));
 });

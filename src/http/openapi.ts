@@ -85,11 +85,19 @@ function factHeader(fact: Fact): [name: string, header: Json] {
   return [factHeaders[fact], { description, schema }];
 }
 
+/** Generators name the type of a response after its operation: `check` would have that of our schema CheckResult. */
+const operationIds: Readonly<Record<Route["operation"], string>> = {
+  createAuthentication: "createAuthentication",
+  retry: "retryAuthentication",
+  check: "checkAuthentication",
+  lookup: "lookup",
+};
+
 function operationOf(route: Route): Json {
   const { request, response } = names[route.operation];
   const parameters = parametersOf(route);
   return {
-    operationId: route.operation,
+    operationId: operationIds[route.operation],
     summary: route.summary,
     ...(parameters.length > 0 && { parameters }),
     ...(route.method === "POST" && { requestBody: { required: true, content: jsonContent(reference(request)) } }),

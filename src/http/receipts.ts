@@ -1,8 +1,10 @@
+import { propertiesOf } from "../core/collections.js";
+import { withTimeout } from "../core/deadline.js";
 import { VerifierError } from "../errors.js";
 import type { Messages } from "../messages/messages.js";
 import { type ReceiptTarget, readReceiptUrl, readReference } from "../messages/receipt-reference.js";
 import { parseReceipt, settleReceipts } from "../messages/receipts.js";
-import type { ReceiptReading } from "../ports/receipts.js";
+import type { ReceiptReading, ReceiptRequest, ReceiptSource } from "../ports/receipts.js";
 import { answer, toErrorResponse, wrongMethod } from "./answer.js";
 import { bodyOf, exactBytes } from "./body.js";
 import type { HttpBody, HttpRequest, HttpResponse } from "./message.js";
@@ -10,6 +12,9 @@ import { notFound } from "./not-found.js";
 
 /** Bytes of a carrier's request; some carriers report a hundred messages at once. */
 const bodyLimit = 256 * 1024;
+
+/** Milliseconds that a source may take, for example to fetch the carrier's key. */
+const readTime = 10_000;
 
 /** Most carriers post; some send their report in the query of a GET. */
 const methods: readonly string[] = ["POST", "GET"];
@@ -35,12 +40,25 @@ export function createReceiptHandler(messages: Messages): (request: HttpRequest)
       if (!methods.includes(request.method)) return wrongMethod(docUrl, methods);
       const { method, path, query = "", header } = request;
       const body = bytesOf(messages, source.provider, await bodyOf(messages.clock, request, bodyLimit));
-      const reading = await source.read({ method, url: `${receiptBase}${path}${query}`, header, body }, messages.clock.now());
+      const reading = await readBy(messages, source, { method, url: `${receiptBase}${path}${query}`, header, body });
       return await settle(messages, source.provider, reading, readReceiptUrl(messages.keyring, query));
     } catch (error) {
       return toErrorResponse(messages.logger, docUrl, error);
     }
   };
+}
+
+/** A source that fails, or takes too long, is treated like what it verifies signatures with. */
+async function readBy({ clock, monitor }: Messages, source: ReceiptSource, request: ReceiptRequest): Promise<ReceiptReading> {
+  try {
+    const reading = await withTimeout(clock, readTime, () => source.read(request, clock.now()));
+    const { refused, receipts } = propertiesOf(reading);
+    if (typeof refused === "string" || Array.isArray(receipts)) return reading;
+    throw new TypeError("it returned neither { receipts } nor { refused }");
+  } catch (err) {
+    monitor.throttledLog.error({ err, provider: source.provider }, `the receipt source ${source.provider} failed; the carrier is asked to try again`);
+    throw new VerifierError("unavailable", "The receipt cannot be verified at the moment; try again.");
+  }
 }
 
 function bytesOf({ monitor }: Messages, provider: string, body: HttpBody): Uint8Array {

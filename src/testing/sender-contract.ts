@@ -77,7 +77,12 @@ function outcomeCase(behaviour: CarrierBehaviour, patience: number): ContractCas
     const abort = new AbortController();
     const sending = inTime(sender.send(message, { signal: abort.signal, deadline: Date.now() + patience, timeLeft: patience }), patience);
     if (behaviour === "withholds") {
-      await until(() => received().length > 0, patience);
+      let hasEnded = false;
+      const end = () => {
+        hasEnded = true;
+      };
+      sending.then(end, end);
+      await until(() => hasEnded || received().length > 0, patience);
       abort.abort();
     }
     const outcome = await sending;

@@ -58,9 +58,12 @@ export function readReports(reports: readonly CarrierReport[], words: StatusWord
   const ignored: string[] = [];
   for (const report of reports) {
     const messageId = idToken(report.messageId);
-    const reference = typeof report.reference === "string" && referenceForm.test(report.reference) ? report.reference : undefined;
-    if (typeof report.status !== "string" || (messageId === undefined && reference === undefined && report.byUrl !== true))
-      return malformed("a report names no message or no status");
+    const echo = typeof report.reference === "string" ? report.reference : "";
+    const reference = referenceForm.test(echo) ? echo : undefined;
+    const namesNone = messageId === undefined && reference === undefined && report.byUrl !== true;
+    if (typeof report.status !== "string" || (namesNone && echo === "")) return malformed("a report names no message or no status");
+    // Another system's message.
+    if (namesNone) continue;
     const status = words.get(report.status.toLowerCase());
     if (status === undefined) {
       if (reference !== undefined) ignored.push(reference);

@@ -21,7 +21,7 @@ const errors: Readonly<Record<string, Json>> = {
   "503": error("20503: the store cannot answer.", { "Retry-After": stringHeader("Seconds to wait.") }),
 };
 
-/** `failures`: HTTP statuses of the operation's errors, besides 401, 500 and 503, and with a form 400 and 413. */
+/** `failures`: HTTP statuses of the operation's errors, besides 400, 401, 500 and 503, and with a form 413. */
 function operation(
   operationId: string,
   summary: string,
@@ -29,7 +29,7 @@ function operation(
   failures: readonly string[],
   { form, parameters }: { readonly form?: string; readonly parameters?: readonly Json[] } = {},
 ): Json {
-  const always = form === undefined ? ["401", "500", "503"] : ["400", "401", "413", "500", "503"];
+  const always = ["400", "401", ...(form === undefined ? [] : ["413"]), "500", "503"];
   const failing = Object.entries(errors).filter(([one]) => [...always, ...failures].includes(one));
   return {
     operationId,
