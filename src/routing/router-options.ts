@@ -241,7 +241,10 @@ function fallbackErrors(routes: readonly z.output<typeof RouteSchema>[], { on }:
     const fix = "leave receipts: false out of the senders' options, set onReceipt of smppSender, or leave fallback out";
     problems.push([["fallback"], `needs receipts, and no sender requests them: ${fix}`]);
   } else if (on.includes("silent") && !routes.some(({ sender }) => sender.confirms === true)) {
-    problems.push([["fallback", "on"], 'has "silent", but no route confirms deliveries (WhatsApp and Telegram do, SMS does not): leave it out']);
+    problems.push([
+      ["fallback", "on"],
+      'has "silent", also by default, but no route confirms deliveries (WhatsApp and Telegram do, SMS does not): set fallback.on: ["undeliverable", "unreachable"]',
+    ]);
   }
   return problems;
 }

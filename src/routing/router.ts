@@ -1,3 +1,5 @@
+import { safeLogger } from "../core/loggers.js";
+import { throttledLogger } from "../core/throttled-logger.js";
 import { synchronous } from "../domain/promises.js";
 import type {
   Channel,
@@ -64,9 +66,21 @@ export function router(options: RouterOptions): Router {
 
   const onlyCalls = routes.every(isCall);
 
+  const log = throttledLogger(clock, safeLogger(settings.logger));
+
+  /** If the application's function fails, the network is unknown. */
+  const networkOf = (to: string): Network | undefined => {
+    try {
+      return typeof network === "function" ? synchronous("network", network(to)) : undefined;
+    } catch (err) {
+      log.error({ err }, "the router's option network failed, so that no route with networks takes the message");
+      return undefined;
+    }
+  };
+
   /** A call is made only if it is wished for, and carries then no other message; or if there is nothing else. */
   const matching = ({ to, country, network: known, channel, fixed_line, fallback: replaces, routes_tried = [] }: Destination): readonly Route[] => {
-    const target = { to, country, network: !byNetwork ? undefined : network === "lookup" ? known : networkOf(network, to) };
+    const target = { to, country, network: !byNetwork ? undefined : network === "lookup" ? known : networkOf(to) };
     const line = fixed_line ? "FixedLine" : "Mobile";
     const found = routes.filter((route) => routeMatches(route, target) && (!isCall(route) || callsLine(route, line)));
     if (!replaces) return found.filter((route) => isCall(route) === (channel === "voice" || onlyCalls));
@@ -152,7 +166,8 @@ export function router(options: RouterOptions): Router {
 
     async send(message, context): Promise<SendOutcome> {
       const ranked = plannedFirst(rank(message), message.planned_route);
-      if (ranked.length === 0) return { outcome: "rejected", reason: `no route for ${message.country ?? "a number without a country"}` };
+      const wish = message.channel === "voice" ? "a call to this kind of line in " : "";
+      if (ranked.length === 0) return { outcome: "rejected", reason: `no route for ${wish}${message.country ?? "a number without a country"}` };
       const choices = ranked.slice(0, maxRoutes);
       const calledAt = clock.now();
       const steps: RouteStep[] = [];
@@ -263,13 +278,4 @@ function isChosen(message: CodeMessage, route: string): boolean {
 function plannedFirst(ranked: readonly RankedRoute[], planned: string | undefined): readonly RankedRoute[] {
   const first = ranked.find(({ name }) => name === planned);
   return first === undefined ? ranked : [{ ...first, reason: `planned, ${first.reason}` }, ...ranked.filter((other) => other !== first)];
-}
-
-/** If the application's function fails, the network is unknown. */
-function networkOf(network: ((to: string) => Network | undefined) | undefined, to: string): Network | undefined {
-  try {
-    return synchronous("network", network?.(to));
-  } catch {
-    return undefined;
-  }
 }
