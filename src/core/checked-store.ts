@@ -4,7 +4,6 @@ const isObject = (value: unknown) => typeof value === "object" && value !== null
 
 /** A store whose methods reject if they return no result of theirs: a store of one's own may return anything. */
 export function checkedStore(store: Store): Store {
-  const { inspect } = store;
   const checked = async <T>(name: keyof Store, returned: Promise<T>, isSound: (result: unknown) => boolean): Promise<T> => {
     const result = await returned;
     if (isSound(result)) return result;
@@ -20,6 +19,6 @@ export function checkedStore(store: Store): Store {
     get: (key) => store.get(key),
     put: (key, value, expiry) => store.put(key, value, expiry),
     delete: (what) => store.delete(what),
-    ...(inspect !== undefined && { inspect: (until: number) => inspect.call(store, until) }),
+    ...(store.inspect !== undefined && { inspect: async (until: number) => (await store.inspect?.(until)) ?? {} }),
   };
 }

@@ -377,7 +377,7 @@ describe.each(Object.entries(signed))("%s", (name, carrier) => {
         id: "",
         message_uuid: "x".repeat(300),
         client_ref: 7,
-        reference: "no",
+        reference: "",
         data: [],
         batch_id: null,
         client_reference: {},
