@@ -141,6 +141,8 @@ export interface Authentication {
   readonly sends: readonly Send[];
   /** The channel of its first message, once that is no longer in `sends`. */
   readonly firstChannel?: Channel | undefined;
+  /** Routes of messages that are no longer in `sends`: up to ten, the newest ones, oldest first. */
+  readonly otherRoutes: readonly string[];
   /** Why it was rejected, or what a rule in shadow mode would have decided. */
   readonly decisions: readonly Decision[];
   readonly deviceType?: DeviceType | undefined;
@@ -225,6 +227,21 @@ export function channelOfAttempt(auth: Authentication, attempt: number): Channel
   return first ?? auth.decisions.findLast((one) => one.attempt === attempt && one.outcome !== undefined)?.channel ?? "sms";
 }
 
+/** How many routes a record keeps besides those of its sends, and their longest name. */
+const keptRoutes = { most: 10, longest: 256 };
+
+function withOtherRoutes({ otherRoutes }: Authentication, added: readonly string[]): readonly string[] {
+  const sound = added.filter((route) => route.length <= keptRoutes.longest);
+  return sound.length === 0 ? otherRoutes : [...new Set([...otherRoutes, ...sound])].slice(-keptRoutes.most);
+}
+
+/** Routes that sent, or may have sent, a message. `sends`: those of the record that count. */
+export function usedRoutes({ otherRoutes }: Authentication, sends: readonly Send[]): readonly string[] {
+  return [...otherRoutes, ...routesOf(sends)];
+}
+
+const routesOf = (sends: readonly Send[]): readonly string[] => sends.flatMap(({ route }) => route ?? []);
+
 /** Adds a rule that fired. */
 export function withDecision(auth: Authentication, decision: Decision): Authentication {
   return { ...auth, decisions: [...auth.decisions, decision].slice(-keptDecisions) };
@@ -245,8 +262,8 @@ export interface NewSend extends Pick<Send, "route" | "channel" | "fallback"> {
 export function withSend(auth: Authentication, digest: string, now: number, settleBy: number, { fallbackAt, kept, ...made }: NewSend): Authentication {
   const attempt = auth.attempts + 1;
   const isFree = auth.attempts === 0 || made.fallback === true;
-  const [oldest] = auth.sends;
-  const dropsFirst = oldest?.attempt === 1 && auth.sends.length === keptSends(auth);
+  const dropped = auth.sends.slice(0, 1 - keptSends(auth));
+  const first = dropped.find((send) => send.attempt === 1);
   return {
     ...auth,
     attempts: attempt,
@@ -256,7 +273,8 @@ export function withSend(auth: Authentication, digest: string, now: number, sett
     fallbackAt,
     kept,
     lastSendAt: now,
-    firstChannel: dropsFirst ? (oldest.channel ?? "sms") : auth.firstChannel,
+    firstChannel: first === undefined ? auth.firstChannel : (first.channel ?? "sms"),
+    otherRoutes: withOtherRoutes(auth, routesOf(dropped)),
     sends: auth.sends.slice(1 - keptSends(auth)).concat({ attempt, digest, state: "undecided", at: now, ...made }),
     settleBy: auth.callbackUrl === undefined ? undefined : settleBy,
   };
@@ -303,6 +321,7 @@ export function blankOf(auth: Authentication): Authentication {
     retries: 0,
     lastSendAt: auth.createdAt,
     sends: [],
+    otherRoutes: [],
     starts: [],
     outbox: [],
     keepUntil: auth.expiresAt,

@@ -72,6 +72,7 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
     canceled: undefined,
     locale: fields.locale,
     codeLength: fields.codeLength ?? (policy.codeLength === defaultPolicy.codeLength ? undefined : policy.codeLength),
+    otherRoutes: [],
     keptIds: [],
     purpose: fields.purpose,
     byCall: fields.byCall,

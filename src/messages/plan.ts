@@ -1,5 +1,5 @@
 import { stackOf } from "../core/loggers.js";
-import { type Authentication, type Send, withSend } from "../domain/authentication.js";
+import { type Authentication, type Send, usedRoutes, withSend } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textError, withoutCode } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
@@ -111,7 +111,7 @@ function planRoute({ sender, monitor }: Messages, destination: Destination): Pla
 
 /** `sends`: the earlier ones. */
 function destinationOf(auth: Authentication, sends: readonly Send[], attempt: number, { network, unreachable, channel, fallback }: Wanted): Destination {
-  const tried = sends.flatMap(({ route }) => route ?? []);
+  const tried = usedRoutes(auth, sends);
   return {
     to: auth.number,
     authentication_uuid: auth.id,

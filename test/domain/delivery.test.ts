@@ -39,6 +39,7 @@ const blank: Authentication = {
   decisions: [],
   checks: [],
   starts: [],
+  otherRoutes: [],
   keptIds: [],
   uncounted: 0,
   outbox: [],

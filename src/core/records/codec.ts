@@ -119,6 +119,7 @@ const fields: Table<Kept> = {
   validated: flag("v"),
   sends: list<Send>("d", sendFields, "digest"),
   firstChannel: maybe(oneOf("D", channels)),
+  otherRoutes: array<string>("O", isText),
   decisions: array<Decision>("i", isObject),
   deviceType: maybe(oneOf("o", deviceTypes)),
   appRealm: maybe(text("h")),
