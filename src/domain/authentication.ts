@@ -141,7 +141,10 @@ export interface Authentication {
   readonly sends: readonly Send[];
   /** The channel of its first message, once that is no longer in `sends`. */
   readonly firstChannel?: Channel | undefined;
-  /** Routes of messages that are no longer in `sends`: up to ten, the newest ones, oldest first. */
+  /**
+   * Routes of messages that are no longer in `sends`, and those that may have sent a message before its route took it:
+   * up to ten, the newest ones, oldest first.
+   */
   readonly otherRoutes: readonly string[];
   /** Why it was rejected, or what a rule in shadow mode would have decided. */
   readonly decisions: readonly Decision[];
@@ -230,7 +233,8 @@ export function channelOfAttempt(auth: Authentication, attempt: number): Channel
 /** How many routes a record keeps besides those of its sends, and their longest name. */
 const keptRoutes = { most: 10, longest: 256 };
 
-function withOtherRoutes({ otherRoutes }: Authentication, added: readonly string[]): readonly string[] {
+/** `otherRoutes` with those added. */
+export function withOtherRoutes({ otherRoutes }: Pick<Authentication, "otherRoutes">, added: readonly string[]): readonly string[] {
   const sound = added.filter((route) => route.length <= keptRoutes.longest);
   return sound.length === 0 ? otherRoutes : [...new Set([...otherRoutes, ...sound])].slice(-keptRoutes.most);
 }

@@ -1,6 +1,6 @@
 import type { DeliveryStatus } from "../contract/callback.js";
 import type { Channel } from "../contract/channel.js";
-import { type Authentication, type Send, type SendState, sendOf, withDecision, withoutSend } from "./authentication.js";
+import { type Authentication, type Send, type SendState, sendOf, withDecision, withOtherRoutes, withoutSend } from "./authentication.js";
 import type { Decision } from "./decision.js";
 import { isFinal, withEvent } from "./delivery.js";
 import type { Policy } from "./policy.js";
@@ -25,6 +25,11 @@ export interface SendReport {
   readonly marks?: boolean | undefined;
   /** The carrier's message id, if the sender needs it for feedback. */
   readonly keptId?: string | undefined;
+}
+
+/** Routes that may have sent the message before it went to its last route. */
+export function openRoutes({ route, decisions = [] }: Pick<SendReport, "route" | "decisions">): readonly string[] {
+  return route === undefined ? [] : decisions.flatMap(({ rule, outcome }) => (outcome === "unknown" && rule !== route ? rule : []));
 }
 
 /** The callback's status for each result. */
@@ -56,7 +61,8 @@ export function settleSend(auth: Authentication, attempt: number, report: SendRe
   }
   const state = result === "unknown" && !asked && !marks ? "undecided" : result;
   const isNewest = noted.attempts === attempt;
-  const timed = moved && isNewest ? { ...noted, fallbackAt: report.fallbackAt } : noted;
+  const routed = { ...noted, otherRoutes: withOtherRoutes(noted, openRoutes(report)) };
+  const timed = moved && isNewest ? { ...routed, fallbackAt: report.fallbackAt } : routed;
   const known = withChange(withoutDeadline(timed, attempt), attempt, {
     state,
     ...(moved && { route, channel: report.channel, ...(send.route !== undefined && { moved }) }),

@@ -99,7 +99,7 @@ async function settle(messages: Messages, deadline: StoreDeadline, commit: Messa
   const returned = returnedClaims(messages, ceilings, commit, report, true);
   // An unlock in the meantime has already removed the message from its cells.
   const returnedBy = (current: Authentication) => (wasUnlocked(commit, current) ? returnedClaims(messages, ceilings, commit, report, false) : returned);
-  const fallbackAt = silentOn(messages, commit.before, commit.message, report.route);
+  const fallbackAt = silentOn(messages, commit.before, commit.message, report);
   const marked = { fallbackAt, marks: returned.length > 0, ...report };
   const token = messages.keyring.newToken();
   const settled = (current: Authentication, tokens: readonly string[]): Decided<Authentication> => {

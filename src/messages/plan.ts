@@ -1,10 +1,11 @@
 import { stackOf } from "../core/loggers.js";
-import { type Authentication, type Send, usedRoutes, withSend } from "../domain/authentication.js";
+import { type Authentication, type Send, usedRoutes, withOtherRoutes, withSend } from "../domain/authentication.js";
 import type { Decision } from "../domain/decision.js";
 import { messageText, registeredText, textError, withoutCode } from "../domain/message.js";
 import type { Policy } from "../domain/policy.js";
 import { synchronous } from "../domain/promises.js";
 import type { Charge } from "../domain/quota.js";
+import { openRoutes, type SendReport } from "../domain/send.js";
 import { type Cost, ceilingsOf, parsePrice, spendCharges, unpricedRefusal } from "../domain/spend.js";
 import { base36, minute } from "../domain/time.js";
 import { defaultText } from "../options/schema.js";
@@ -173,9 +174,11 @@ export function openKept({ keptCodes }: Messages, auth: Authentication): GivenMe
 const ownerOf = ({ customer, id }: Authentication) => `${customer}/${id}`;
 
 /** When a message falls back that moved to another route than the planned one. `before`: without the message. */
-export function silentOn(messages: Messages, before: Authentication, { next, wanted }: PlannedMessage, route: string | undefined): number | undefined {
+export function silentOn(messages: Messages, before: Authentication, { next, wanted }: PlannedMessage, report: SendReport): number | undefined {
+  const { route } = report;
   if (messages.sender.fallback === undefined || route === undefined || route === next.sends.at(-1)?.route) return undefined;
-  return replacementOf(messages, before, destinationOf(before, before.sends, next.attempts, wanted), next.lastSendAt, route, wanted.given).fallbackAt;
+  const auth = { ...before, otherRoutes: withOtherRoutes(before, openRoutes(report)) };
+  return replacementOf(messages, auth, destinationOf(auth, auth.sends, next.attempts, wanted), next.lastSendAt, route, wanted.given).fallbackAt;
 }
 
 /** Whether a message may be replaced by one on another route. `auth`: without the message. */

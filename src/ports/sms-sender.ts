@@ -22,7 +22,7 @@ export interface Destination {
   readonly country?: string | undefined;
   /** The number's network. Set with the option `lookupBeforeSend`, if the lookup knows it. */
   readonly network?: Network | undefined;
-  /** Routes of earlier sends of this authentication, oldest first; absent for the first send. */
+  /** Routes that sent, or may have sent, earlier messages of this authentication, the newest last; absent for the first send. */
   readonly routes_tried?: readonly string[] | undefined;
   /** The channel that the request wishes for. With `voice`, only a call may carry the message. */
   readonly channel?: Channel | undefined;
@@ -30,7 +30,7 @@ export interface Destination {
   readonly unreachable?: readonly Channel[] | undefined;
   /** Only calls reach the number. */
   readonly fixed_line?: true | undefined;
-  /** The message replaces one that did not arrive: only routes that no earlier message used may take it. */
+  /** The message replaces one that did not arrive: only routes that are not in `routes_tried` may take it. */
   readonly fallback?: true | undefined;
 }
 

@@ -167,6 +167,22 @@ test("a fallback does not take the route that may have sent the message already"
   expect(it.routes()).toEqual(["a", "b", "c"]);
 });
 
+test("a message has no fallback if the only other route may have sent it already", async () => {
+  const it = company(
+    [
+      { name: "a", priority: 0, answer: () => ({ outcome: "unknown", reason: "HTTP 500" }) },
+      { name: "b", priority: 1, sender: { confirms: true } },
+    ],
+    { failover: { afterUnknown: true }, fallback: { on: ["silent"] } },
+  );
+  onTestFinished(it.close);
+  const { authentication_uuid } = await it.create();
+  it.clock.advance(30 * second);
+  await it.flush();
+  const { decisions } = await it.verifier.explain({ authentication_uuid });
+  expect(decisions.map(({ rule }) => rule)).toEqual(["a", "b"]);
+});
+
 test("explain does not give the response of one carrier as that of another one", async () => {
   const it = company(
     [
