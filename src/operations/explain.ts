@@ -126,7 +126,7 @@ async function explanationOf(parts: Context, account: Account, auth: Authenticat
 }
 
 function explainedSend({ attempt, at, state, route, channel, fallback, delivery }: Send, decisions: readonly Decision[]): ExplainedSend {
-  const open = decisions.find((one) => one.outcome === "unknown" && one.attempt === attempt);
+  const open = decisions.find((one) => one.outcome === "unknown" && one.attempt === attempt && (route === undefined || one.rule === route));
   return defined({ attempt, at: timestamp(at), state, route, channel, fallback, reason: open?.answer, delivery });
 }
 
