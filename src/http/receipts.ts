@@ -86,7 +86,7 @@ async function settle(messages: Messages, provider: string, reading: ReceiptRead
   const { receipts, ignored = [], vouched, reply } = reading;
   const sound = receipts.map(parseReceipt).filter((receipt) => typeof receipt !== "string");
   if (sound.length < receipts.length) messages.monitor.throttledLog.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
-  const settling = settleReceipts(messages, sound, { url, unvouched: vouched === false ? provider : undefined });
+  const settling = settleReceipts(messages, sound, { url, origin: { provider, vouched: vouched !== false } });
   // A carrier that asks what to say does not ask again.
   const lost = (err: unknown) => {
     messages.monitor.throttledLog.error({ err, provider }, `a receipt of ${provider} could not be stored, and will not come again`);

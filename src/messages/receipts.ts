@@ -17,15 +17,19 @@ import { mayReplace } from "./plan.js";
 import { type ReceiptTarget, readReference } from "./receipt-reference.js";
 import { rememberUnreachable } from "./unreachable.js";
 
+/** The source of receipts that came over HTTP. */
+export interface ReceiptOrigin {
+  readonly provider: string;
+  /** `false`: unsigned; only our signed reference authenticates them. */
+  readonly vouched: boolean;
+}
+
 /** Further information from a request with receipts. */
 export interface ReceiptRound {
   /** The message whose own URL received them. */
   readonly url?: ReceiptTarget | undefined;
-  /**
-   * The provider of unsigned receipts: only our signed reference authenticates them, and only if the message went
-   * through that provider. Absent: the receipts are authenticated.
-   */
-  readonly unvouched?: string | undefined;
+  /** Absent: the host passed them to `settleReceipts`. */
+  readonly origin?: ReceiptOrigin | undefined;
 }
 
 /** Messages settled in parallel; receipts of one message are settled one after another. */
@@ -37,18 +41,18 @@ const atOnce = 16;
  * message's URL authenticates one receipt, so that one post cannot settle it twice. Returns how many were
  * authenticated. All store calls share one deadline; rejects with `unavailable`.
  */
-export async function settleReceipts(parts: Messages, receipts: readonly Receipt[], { url, unvouched }: ReceiptRound = {}): Promise<number> {
+export async function settleReceipts(parts: Messages, receipts: readonly Receipt[], { url, origin }: ReceiptRound = {}): Promise<number> {
   const deadline = parts.newDeadline();
   let trusted = 0;
   const lines = new Map<string, (() => Promise<void>)[]>();
   for (const receipt of receipts) {
     const named = receipt.reference === undefined ? (receipts.length === 1 ? url : undefined) : readReference(parts.keyring, receipt.reference);
-    if (named === undefined && unvouched !== undefined) continue;
+    if (named === undefined && origin?.vouched === false) continue;
     trusted += 1;
     const key = named === undefined ? `${receipt.idSpace}/${receipt.messageId}` : named.id;
     getOrPut(lines, key, () => []).push(async () => {
       const target = named ?? (await targetById(parts, deadline, receipt));
-      if (target !== undefined) await settleOne(parts, deadline, receipt, target, unvouched);
+      if (target !== undefined) await settleOne(parts, deadline, receipt, target, origin);
     });
   }
   const waiting = lines.values();
@@ -101,23 +105,20 @@ export function parseReceipt(receipt: unknown): Receipt | string {
 const digits = new RegExp(runOfDigits(6), "gu");
 const withoutDigits = (error: string) => plainLine(error).replace(digits, "…");
 
-/**
- * Settles one receipt of a message. `unvouched`: the provider, if only our reference authenticates it. Rejects with
- * `unavailable`.
- */
+/** Settles one receipt of a message. Rejects with `unavailable`. */
 export async function settleOne(
   parts: Messages,
   deadline: StoreDeadline,
   receipt: Receipt,
   { customer, id, attempt }: ReceiptTarget,
-  unvouched?: string,
+  origin?: ReceiptOrigin,
 ): Promise<void> {
   const { status, error, at, unreachable } = receipt;
   const { failedReceipts } = parts;
   const key = `${id}/${attempt}/${status}`;
   const now = parts.clock.now();
   const settled = await update(parts.records, deadline, customer, id, (auth) => {
-    if (!mayReport(parts, auth, attempt, unvouched)) return { result: undefined };
+    if (!mayReport(parts, auth, attempt, origin)) return { result: undefined };
     const settled = settleReceipt(auth, attempt, { status, error, at }, now);
     const next = settled && withFallbackOf(parts, settled, attempt, receipt, now);
     const isStored = failedReceipts.get(key) === true && sendOf(auth, attempt)?.delivery === status;
@@ -149,16 +150,20 @@ function withFallbackOf(parts: Messages, auth: Authentication, attempt: number, 
 
 /**
  * A reference may leak through a log. So unsigned receipts are accepted only from a provider of the message's own
- * route.
+ * route. Signed ones are ignored only if their provider is another route's, which may have sent the message too, and
+ * the record shows which route took it.
  */
-function mayReport({ sender }: Messages, auth: Authentication, attempt: number, unvouched: string | undefined): boolean {
-  if (unvouched === undefined) return true;
-  const route = sendOf(auth, attempt)?.route;
+function mayReport({ sender }: Messages, auth: Authentication, attempt: number, origin: ReceiptOrigin | undefined): boolean {
+  if (origin === undefined) return true;
+  const { provider, vouched } = origin;
+  const { route, state, moved } = sendOf(auth, attempt) ?? {};
+  const isSettled = state === "accepted" || moved === true;
+  if (vouched && (!isSettled || sender.receiptProviders?.includes(provider) !== true)) return true;
   const providers =
     route === undefined || sender.receiptProvidersOf === undefined
       ? sender.receiptProviders
       : synchronous("receiptProvidersOf", sender.receiptProvidersOf(route));
-  return providers === undefined || providers.includes(unvouched);
+  return providers === undefined || providers.includes(provider);
 }
 
 async function targetById(parts: Messages, deadline: StoreDeadline, receipt: Receipt): Promise<ReceiptTarget | undefined> {

@@ -1,4 +1,4 @@
-import { expect, onTestFinished, test } from "vitest";
+import { expect, onTestFinished, test, vi } from "vitest";
 import { company, draws, french, signed, spanish } from "./routed-messages-kit.js";
 
 const second = 1000;
@@ -147,6 +147,40 @@ test("a receipt of the carrier that may have sent the message too is not taken f
   expect((await it.post("best", byB?.message, "delivered")).status).toBe(200);
   const { sends } = await it.verifier.explain({ authentication_uuid });
   expect(sends.find(({ route }) => route === "b")).toMatchObject({ delivery: "delivered" });
+});
+
+test("a signed receipt counts while the route that took the message is not known", async () => {
+  const it = company(
+    [
+      { name: "a", priority: 0, answer: () => refused, sender: { receiptProviders: ["acme"] } },
+      { name: "b", priority: 1, answer: () => new Promise<never>(() => {}), sender: { receiptProviders: ["best"] } },
+    ],
+    {},
+    { receipts: { baseUrl: "https://api.example", sources: [signed("acme"), signed("best")] } },
+  );
+  onTestFinished(it.close);
+  const creating = it.create();
+  await vi.waitFor(() => expect(it.routes()).toEqual(["a", "b"]));
+  it.clock.advance(minute);
+  const { authentication_uuid } = await creating;
+  await it.post("best", it.handed[1]?.message, "delivered");
+  const { sends } = await it.verifier.explain({ authentication_uuid });
+  expect(sends.at(-1)).toMatchObject({ delivery: "delivered" });
+});
+
+test("a signed receipt of a provider that belongs to no route counts", async () => {
+  const answer = () => ({ outcome: "unknown", reason: "HTTP 500" }) as const;
+  const routes = [
+    { name: "a", priority: 0, answer },
+    { name: "b", priority: 1, sender: { receiptProviders: ["best"] } },
+  ];
+  const sources = [signed("best"), signed("own")];
+  const it = company(routes, { failover: { afterUnknown: true } }, { receipts: { baseUrl: "https://api.example", sources } });
+  onTestFinished(it.close);
+  const { authentication_uuid } = await it.create();
+  await it.post("own", it.handed[1]?.message, "delivered");
+  const { sends } = await it.verifier.explain({ authentication_uuid });
+  expect(sends.at(-1)).toMatchObject({ route: "b", delivery: "delivered" });
 });
 
 test("a fallback does not take the route that may have sent the message already", async () => {
