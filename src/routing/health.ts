@@ -12,6 +12,9 @@ const onset = 0.4;
 /** What hand-overs and their latency are compared with if there is nothing else. */
 const faultless: Tally = { good: 1e6, all: 1e6 };
 
+/** What hand-overs are compared with at least while another route is untried. Invalid numbers of users fail as well. */
+const passable: Tally = { good: 2e6, all: 3e6 };
+
 /**
  * How far the share of good events lies below the expected one (negative: above), by Newcombe's interval for a
  * difference of shares (method 10). `counted - chance` and `most` are its bounds.
@@ -34,32 +37,38 @@ function wilson({ good, all }: Tally, deviations: number) {
 /**
  * How much worse than tolerated a route is, by its worst signal, in units of what may be chance. 1 opens its breaker.
  * It is compared over the newest of the periods (oldest first), then over more, each time 1.4 times the messages: a
- * sudden drop shows in the newest, a slow one in all. What affects the whole country affects the other routes too.
+ * sudden drop shows in the newest, a slow one in all. What affects the whole country affects the other routes too; but
+ * if almost all hand-overs fail everywhere, a route that got none of them is worth a try.
  */
 export function strainOf(periods: readonly Period[], route: string, others: readonly string[], rules: Rules): number {
   const [own, theirs, whole] = [noTallies(), noTallies(), noTallies()];
   for (const period of periods) addTo(whole, period.get(route));
+  const untried = new Set(others);
   let worst = 0;
   // Conversion is known later than hand-overs, so each has its own steps.
   const next = { handOver: 1, conversion: 1 };
   for (const [index, period] of periods.toReversed().entries()) {
     addTo(own, period.get(route));
-    for (const other of others) addTo(theirs, period.get(other));
+    for (const other of others) {
+      addTo(theirs, period.get(other));
+      if ((period.get(other)?.handOver.all ?? 0) > 0) untried.delete(other);
+    }
     const due = (["handOver", "conversion"] as const).filter((signal) => own[signal].all + theirs[signal].all >= next[signal]);
     for (const signal of due) next[signal] = 1.4 * (own[signal].all + theirs[signal].all);
-    if (due.length > 0 || index === periods.length - 1) worst = Math.max(worst, worstStrain(own, theirs, whole, rules));
+    if (due.length > 0 || index === periods.length - 1) worst = Math.max(worst, worstStrain(own, theirs, whole, rules, untried.size > 0));
   }
   return worst;
 }
 
 /** Receipts can be missing or forged: they are ignored if conversion proves a loss of less than their tolerance. */
-function worstStrain(own: Tallies, theirs: Tallies, whole: Tallies, { tolerance, minSample }: Rules): number {
+function worstStrain(own: Tallies, theirs: Tallies, whole: Tallies, { tolerance, minSample }: Rules, untried: boolean): number {
   let worst = 0;
   let proven = false;
   for (const signal of signals) {
     const sample = own[signal];
     const before = { good: whole[signal].good - sample.good, all: whole[signal].all - sample.all };
-    const expected = expectedOf(signal, theirs[signal], before, minSample);
+    const usual = expectedOf(signal, theirs[signal], before, minSample);
+    const expected = untried && signal === "handOver" && usual.good / usual.all < passable.good / passable.all ? passable : usual;
     if (sample.all < minSample || expected.all < minSample || (signal === "receipts" && proven)) continue;
     const { counted, chance, most } = shortfall(sample, expected);
     if (signal === "conversion") proven = most < (tolerance.receipts * expected.good) / expected.all;
@@ -80,14 +89,15 @@ export function healthFactor(strain: number, floor: number): number {
 }
 
 /**
- * Whether a half-open route has recovered: no signal falls short by more than its tolerance and one standard deviation.
- * This is strict, because the route was found to be worse.
+ * Whether a half-open route has recovered: a hand-over succeeded, and no signal falls short by more than its tolerance
+ * and one standard deviation. This is strict, because the route was found to be worse.
  */
 export function probesPass(periods: readonly Period[], route: string, others: readonly string[], rules: Rules): boolean {
   const [own, theirs] = [totals(periods, [route]), totals(periods, others)];
   return signals.every((signal) => {
     const sample = own[signal];
     if (sample.all === 0) return true;
+    if (signal === "handOver" && sample.good === 0) return false;
     const expected = expectedOf(signal, theirs[signal], sample, rules.minSample);
     const share = expected.good / expected.all;
     return sample.good / sample.all >= share - rules.tolerance[signal] - Math.sqrt((share * (1 - share)) / sample.all);

@@ -67,6 +67,18 @@ describe("strain: compared with the other routes of the country, above all by ch
     ["without others or past it is not judged by conversion", repeat(3, period({ a: { conversion: of(1, 10) } })), false],
     ["failing hand-overs open without anything to compare with", [period({ a: { handOver: of(5, 20) } })], true],
     ["as many failing hand-overs elsewhere do not", [period({ a: { handOver: of(5, 20) }, b: { handOver: of(5, 20) } })], false],
+    ["nor does it if every route accepts nothing", [period({ a: { handOver: of(0, 20) }, b: { handOver: of(0, 20) }, c: { handOver: of(0, 20) } })], false],
+    ["accepting nothing opens if another route is untried", [period({ a: { handOver: of(0, 20) }, b: { handOver: of(0, 20) } })], true],
+    ["so does accepting next to nothing of many", [period({ a: { handOver: of(50, 1000) }, b: { handOver: of(50, 1000) } })], true],
+    ["rejecting 60 % does not, as invalid numbers fail too", repeat(20, period({ a: { handOver: of(40, 100) }, b: { handOver: of(40, 100) } })), false],
+    [
+      "a route that was tried earlier, but not lately, counts as untried",
+      [
+        ...repeat(5, period({ a: { handOver: of(50, 50) }, b: { handOver: of(50, 50) }, c: { handOver: of(50, 50) } })),
+        period({ a: { handOver: of(0, 20) }, b: { handOver: of(0, 20) } }),
+      ],
+      true,
+    ],
     ["slow answers open", [period({ a: { latency: of(2, 40) }, b: { latency: of(40, 40) } })], true],
     [
       "receipts open where conversion cannot tell",
@@ -110,6 +122,7 @@ describe("probes", () => {
     ["still worse", { conversion: of(15, 20) }, { conversion: of(90, 100) }, false],
     ["typed, but rejected by the carrier", { conversion: of(5, 5), handOver: of(5, 20) }, { conversion: of(90, 100) }, false],
     ["nothing to compare with", { conversion: of(1, 20), handOver: of(20, 20) }, {}, true],
+    ["none accepted, as by the others", { handOver: of(0, 20) }, { handOver: of(0, 100) }, false],
   ];
   it.each(cases)("%s", (_, a, b, pass) => expect(probesPass([period({ a, b })], "a", ["b"], rules)).toBe(pass));
 });
