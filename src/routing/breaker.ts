@@ -32,9 +32,10 @@ export function halfOpen(breaker: Breaker, now: number): Breaker {
 
 /**
  * Closes or reopens a half-open breaker when its round is full, or `window` is over, and has settled. Without any probe
- * it closes: what opened it has expired.
+ * it stays half-open.
  */
 export function endRound(breaker: Breaker, round: { probes: number; settled: boolean }, pass: () => boolean, now: number, rules: Rules): Breaker {
-  if (breaker.state !== "half-open" || !round.settled || (round.probes < rules.probes && now < breaker.since + rules.window)) return breaker;
-  return round.probes === 0 || pass() ? closed : open(breaker.failures + 1, now, rules);
+  if (breaker.state !== "half-open" || !round.settled || round.probes === 0 || (round.probes < rules.probes && now < breaker.since + rules.window))
+    return breaker;
+  return pass() ? closed : open(breaker.failures + 1, now, rules);
 }

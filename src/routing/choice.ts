@@ -51,6 +51,8 @@ export interface Candidate {
   readonly breaker: "closed" | "open" | "half-open";
   /** Whether the breaker has a probe left. */
   readonly mayProbe: boolean;
+  /** Whether the breaker has waited for a probe for a whole `window`. */
+  readonly overdue: boolean;
   /** How good an open route is, to choose among open ones. */
   readonly quality: number;
   /** Whether an earlier send of the authentication used it. */
@@ -81,7 +83,8 @@ export interface Draws {
  * The candidates in the order in which to try them: first those of the channel that the request wishes for, last those of
  * a channel that the number is not on. Of the others, closed breakers go first: unused routes before used ones, then by
  * priority, cost, and chance in proportion to weight times health. Other routes come last, the best one first, in case
- * nothing else can carry. A probe goes to a half-open route first, unless a closed one is preferred.
+ * nothing else can carry. A probe goes to a half-open route first, unless a closed one is preferred; if one is overdue,
+ * to its route in any case.
  */
 export function rankRoutes(candidates: readonly Candidate[], draws: Draws): readonly RankedRoute[] {
   const order = candidates
@@ -114,14 +117,17 @@ function byPreference(a: Candidate, b: Candidate): number {
   return a.priority - b.priority || a.cost - b.cost;
 }
 
+/** Share of the messages that are probes while one is overdue: not all, as these few would go to a route that may fail. */
+const overdueShare = 0.5;
+
 function probeOf(candidates: readonly Candidate[], { probe, probeShare }: Draws): Candidate | undefined {
-  if (!(probe < probeShare)) return undefined;
-  if (candidates.some(({ wished }) => wished)) return undefined;
+  if (probeShare === 0 || candidates.some(({ wished }) => wished)) return undefined;
+  const able = candidates.filter((one) => one.breaker === "half-open" && one.mayProbe && !one.unreachable);
+  const overdue = able.filter((one) => one.overdue);
   const closed = candidates.filter(({ breaker }) => breaker === "closed");
-  const probes = candidates.filter(
-    (one) => one.breaker === "half-open" && one.mayProbe && !one.unreachable && closed.every((other) => byPreference(one, other) <= 0),
-  );
-  return probes[Math.floor((probe / probeShare) * probes.length)];
+  const probes = overdue.length > 0 ? overdue : able.filter((one) => closed.every((other) => byPreference(one, other) <= 0));
+  const share = overdue.length > 0 ? Math.max(probeShare, overdueShare) : probeShare;
+  return probe < share ? probes[Math.floor((probe / share) * probes.length)] : undefined;
 }
 
 function reasonFor(candidate: Candidate, all: readonly Candidate[]): string {

@@ -121,12 +121,14 @@ export function createRouteHealth({ health: settings, clock, logger }: Pick<Rout
     return { probes, settled: end <= evaluated.settled };
   };
 
-  const conditionOf = (country: CountryState, name: string): Pick<Candidate, "health" | "breaker" | "mayProbe" | "quality"> => {
+  const conditionOf = (country: CountryState, name: string, now: number): Pick<Candidate, "health" | "breaker" | "mayProbe" | "overdue" | "quality"> => {
     const { breaker, strain, inFlight } = routeOf(country, name);
+    const probes = breaker.state === "half-open" ? roundOf(country, name, breaker.since).probes + inFlight : 0;
     return {
       health: healthFactor(strain, settings.probeShare),
       breaker: breaker.state,
-      mayProbe: breaker.state === "half-open" && roundOf(country, name, breaker.since).probes + inFlight < settings.probes,
+      mayProbe: breaker.state === "half-open" && probes < settings.probes,
+      overdue: breaker.state === "half-open" && probes === 0 && now >= breaker.since + settings.window,
       quality: breaker.state === "closed" ? 1 : quality(country.evaluated.periods, name),
     };
   };
@@ -137,7 +139,7 @@ export function createRouteHealth({ health: settings, clock, logger }: Pick<Rout
       const country = countryOf(countryCode);
       country.counts.usedAt = now;
       evaluate(country, now);
-      return (name: string) => conditionOf(country, name);
+      return (name: string) => conditionOf(country, name, now);
     },
 
     /**
@@ -177,7 +179,7 @@ export function createRouteHealth({ health: settings, clock, logger }: Pick<Rout
         evaluate(country, now);
         const periods = periodsOf(counts, country.counts, now);
         return [...country.routes.keys()].map((route) => {
-          const { breaker, health } = conditionOf(country, route);
+          const { breaker, health } = conditionOf(country, route, now);
           return { route, ...(code !== undefined && { country: code }), breaker, health, ...totals(periods, [route]) };
         });
       });

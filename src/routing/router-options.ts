@@ -52,7 +52,7 @@ export interface HealthOptions {
   readonly tolerance?: Partial<Record<"conversion" | "handOver" | "receipts" | "latency", number>> | undefined;
   /** Time from the opening of a breaker to its first probes; doubles with each failed round. Default 60. */
   readonly probeAfter?: number | undefined;
-  /** Share of a country's messages that go to half-open routes. Default 0.05. */
+  /** Share of a country's first messages that go to half-open routes; half after a `window` without any. Default 0.05. */
   readonly probeShare?: number | undefined;
   /** Messages in a round of probes. Default 20. */
   readonly probes?: number | undefined;

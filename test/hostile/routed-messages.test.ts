@@ -68,6 +68,18 @@ test("a breaker stays open until a probe has succeeded, however few messages the
   }
   expect(it.breakers()).toEqual(["opened FR"]);
   expect(it.routes().slice(before)).not.toContain("down");
+  draw = 0.4; // every second message may be a probe, as one is overdue
+  for (let index = 0; index < 5; index++) {
+    await it.create(french(200 + index));
+    it.clock.advance(minute);
+  }
+  expect(
+    it
+      .routes()
+      .slice(before)
+      .filter((route) => route === "down"),
+  ).toHaveLength(1);
+  expect(it.sender.health().find(({ route }) => route === "down")?.breaker).not.toBe("closed");
 });
 
 test("the reason of a breaker that opens is of the failures that opened it, not of an earlier day", async () => {

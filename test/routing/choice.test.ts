@@ -21,6 +21,7 @@ const candidate = (fields: Partial<Candidate> = {}): Candidate => ({
   health: 1,
   breaker: "closed",
   mayProbe: false,
+  overdue: false,
   quality: 1,
   tried: false,
   wished: false,
@@ -99,6 +100,11 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
     });
     it("do not go to a route whose cost would get no messages anyway", () => expect(first([candidate(), { ...half, cost: 0.05 }], 0)?.name).toBe("a"));
     it("do not go to a route whose priority would get no messages anyway", () => expect(first([candidate(), { ...half, priority: 2 }], 0)?.name).toBe("a"));
+    it("take every second message if one is overdue, whatever its cost and priority, but none with a share of 0", () => {
+      const overdue = { ...half, overdue: true, cost: 0.05, priority: 2 };
+      expect([0.49, 0.5].map((probe) => first([candidate(), { ...half, name: "i" }, overdue], probe)?.name)).toEqual(["h", "a"]);
+      expect(first([candidate(), overdue], 0, 0)?.name).toBe("a");
+    });
     it("are shared among the half-open routes", () => {
       const two = [candidate(), half, { ...half, name: "i" }];
       expect([0.01, 0.04].map((probe) => first(two, probe)?.name)).toEqual(["h", "i"]);
@@ -129,6 +135,7 @@ describe("order: breaker, then not used yet, then priority, then weighted choice
         health: fc.double({ min: 0.05, max: 1, noNaN: true }),
         breaker: fc.constantFrom("closed" as const, "open" as const, "half-open" as const),
         mayProbe: fc.boolean(),
+        overdue: fc.constant(false),
         quality: unit,
         tried: fc.boolean(),
         wished: fc.constant(false),
