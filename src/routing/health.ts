@@ -36,11 +36,12 @@ function wilson({ good, all }: Tally, deviations: number) {
 
 /**
  * How much worse than tolerated a route is, by its worst signal, in units of what may be chance. 1 opens its breaker.
+ * `by`: the signals to evaluate.
  * It is compared over the newest of the periods (oldest first), then over more, each time 1.4 times the messages: a
  * sudden drop shows in the newest, a slow one in all. What affects the whole country affects the other routes too; but
  * if almost all hand-overs fail everywhere, a route that got none of them is worth a try.
  */
-export function strainOf(periods: readonly Period[], route: string, others: readonly string[], rules: Rules): number {
+export function strainOf(periods: readonly Period[], route: string, others: readonly string[], rules: Rules, by: readonly Signal[] = signals): number {
   const [own, theirs, whole] = [noTallies(), noTallies(), noTallies()];
   for (const period of periods) addTo(whole, period.get(route));
   const untried = new Set(others);
@@ -55,16 +56,16 @@ export function strainOf(periods: readonly Period[], route: string, others: read
     }
     const due = (["handOver", "conversion"] as const).filter((signal) => own[signal].all + theirs[signal].all >= next[signal]);
     for (const signal of due) next[signal] = 1.4 * (own[signal].all + theirs[signal].all);
-    if (due.length > 0 || index === periods.length - 1) worst = Math.max(worst, worstStrain(own, theirs, whole, rules, untried.size > 0));
+    if (due.length > 0 || index === periods.length - 1) worst = Math.max(worst, worstStrain(own, theirs, whole, rules, untried.size > 0, by));
   }
   return worst;
 }
 
 /** Receipts can be missing or forged: they are ignored if conversion proves a loss of less than their tolerance. */
-function worstStrain(own: Tallies, theirs: Tallies, whole: Tallies, { tolerance, minSample }: Rules, untried: boolean): number {
+function worstStrain(own: Tallies, theirs: Tallies, whole: Tallies, { tolerance, minSample }: Rules, untried: boolean, by: readonly Signal[]): number {
   let worst = 0;
   let proven = false;
-  for (const signal of signals) {
+  for (const signal of by) {
     const sample = own[signal];
     const before = { good: whole[signal].good - sample.good, all: whole[signal].all - sample.all };
     const usual = expectedOf(signal, theirs[signal], before, minSample);
@@ -92,9 +93,9 @@ export function healthFactor(strain: number, floor: number): number {
  * Whether a half-open route has recovered: a hand-over succeeded, and no signal falls short by more than its tolerance
  * and one standard deviation. This is strict, because the route was found to be worse.
  */
-export function probesPass(periods: readonly Period[], route: string, others: readonly string[], rules: Rules): boolean {
+export function probesPass(periods: readonly Period[], route: string, others: readonly string[], rules: Rules, by: readonly Signal[] = signals): boolean {
   const [own, theirs] = [totals(periods, [route]), totals(periods, others)];
-  return signals.every((signal) => {
+  return by.every((signal) => {
     const sample = own[signal];
     if (sample.all === 0) return true;
     if (signal === "handOver" && sample.good === 0) return false;

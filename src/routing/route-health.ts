@@ -40,7 +40,7 @@ interface RouteState {
   /** Hand-overs from here without a response yet. */
   inFlight: number;
   /** The carrier's words on the last message that it did not accept. */
-  reason?: string | undefined;
+  failure?: { readonly at: number; readonly reason: string | undefined };
 }
 
 interface CountryState {
@@ -84,29 +84,40 @@ export function createRouteHealth({ health: settings, clock, logger }: Pick<Rout
     const before = route.breaker.state;
     const breaker = halfOpen(route.breaker, now);
     route.breaker = breaker;
+    let failing = (_by?: readonly Signal[]) => false;
     if (breaker.state === "half-open") {
       if (before === "open") discardBefore(counts, country.counts, name, breaker.since);
-      const pass = () => probesPass(periodsOf(counts, country.counts, now, breaker.since), name, othersOf(country, name), settings);
-      route.breaker = endRound(breaker, roundOf(country, name, breaker.since), pass, now, rules);
+      failing = (by) => !probesPass(periodsOf(counts, country.counts, now, breaker.since), name, othersOf(country, name), settings, by);
+      route.breaker = endRound(breaker, roundOf(country, name, breaker.since), () => !failing(), now, rules);
       if (route.breaker.state === "closed") route.strain = 0;
     } else if (due && breaker.state === "closed") {
-      route.strain = strainOf(country.evaluated.periods, name, othersOf(country, name), settings);
+      const strain = (by?: readonly Signal[]) => strainOf(country.evaluated.periods, name, othersOf(country, name), settings, by);
+      failing = (by) => strain(by) >= 1;
+      route.strain = strain();
       route.breaker = trip(route.strain, now, rules);
     }
-    logChange(country, name, route, before, now);
+    logChange(country, name, route, before, () => failing(["handOver"]), now);
   };
 
-  /** Logs a breaker that opened, also after failed probes, or closed. */
-  const logChange = ({ counts: own }: CountryState, name: string, { breaker, reason }: RouteState, before: Breaker["state"], now: number) => {
-    const { state } = breaker;
+  /** Logs a breaker that opened, also after failed probes, or closed; the carrier's words only if hand-overs opened it. */
+  const logChange = (
+    { counts: own }: CountryState,
+    name: string,
+    { breaker: { state }, failure }: RouteState,
+    before: Breaker["state"],
+    byHandOvers: () => boolean,
+    now: number,
+  ) => {
     if (state === before || state === "half-open") return;
     const of = defined({ route: name, country: own.country });
     if (state === "closed") log.warn(of, "the breaker of a route closed: it carries its share of the messages again");
-    else
+    else {
+      const reason = failure !== undefined && now - failure.at < settings.window && byHandOvers() ? failure.reason : undefined;
       log.warn(
-        { ...of, reason, ...totals(periodsOf(counts, own, now), [name]) },
+        { ...of, ...defined({ reason }), ...totals(periodsOf(counts, own, now), [name]) },
         "the breaker of a route opened: others carry its messages, as far as they can",
       );
+    }
   };
 
   /** Hand-overs of all processes since the route is half-open, up to a full round. Those before were discarded. */
@@ -156,7 +167,7 @@ export function createRouteHealth({ health: settings, clock, logger }: Pick<Rout
         route.inFlight -= 1;
         // A number that is not on a channel says nothing about the route.
         if (unreachable) return;
-        if (outcome !== "accepted") route.reason = reason;
+        if (outcome !== "accepted") route.failure = { at: endedAt, reason };
         countOne("handOver", outcome === "accepted");
         if (outcome !== "unknown") countOne("latency", endedAt - now <= settings.slowAfter);
         if (outcome !== "rejected" && converts) countOne("conversion", false);

@@ -1,7 +1,7 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import { type Breaker, closed, endRound, halfOpen, trip } from "../../src/routing/breaker.js";
-import { type Period, signals, type Tallies, type Tally } from "../../src/routing/counts.js";
+import { type Period, type Signal, signals, type Tallies, type Tally } from "../../src/routing/counts.js";
 import { healthFactor, probesPass, quality, shortfall, strainOf, totals } from "../../src/routing/health.js";
 
 const rules = { tolerance: { conversion: 0.05, handOver: 0.3, receipts: 0.3, latency: 0.5 }, minSample: 20 };
@@ -92,6 +92,11 @@ describe("strain: compared with the other routes of the country, above all by ch
     ],
   ];
   it.each(cases)("%s", (_, periods, opens) => expect(strainOf(periods, "a", others, rules) >= 1).toBe(opens));
+
+  it("evaluates only the signals that are asked for", () => {
+    const periods = [period({ a: { handOver: of(19, 20), conversion: of(0, 20) }, b: { handOver: of(100, 100), conversion: of(90, 100) } })];
+    expect([["handOver"], ["conversion"], undefined].map((by) => strainOf(periods, "a", ["b"], rules, by as Signal[]) >= 1)).toEqual([false, true, true]);
+  });
 
   it("small samples change nothing, whatever they show", () => {
     const tally = fc.integer({ min: 0, max: 19 }).chain((all) => fc.integer({ min: 0, max: all }).map((good) => of(good, all)));
