@@ -2,7 +2,7 @@ import type { Store } from "../ports/store.js";
 
 const isObject = (value: unknown) => typeof value === "object" && value !== null;
 
-/** A store whose methods reject if they return no result of theirs: a store of one's own may return anything. */
+/** A store whose methods reject if their results have the wrong type: a host's store may return anything. */
 export function checkedStore(store: Store): Store {
   const checked = async <T>(name: keyof Store, returned: Promise<T>, isSound: (result: unknown) => boolean): Promise<T> => {
     const result = await returned;

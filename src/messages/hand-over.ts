@@ -306,6 +306,7 @@ function reportOf({ clock, sender }: Messages, result: SendResult, answer: unkno
   const known = knownChannel(channel);
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
   const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : none;
+  const channelOf = (step: RouteStep) => knownChannel(step.channel ?? sender.channel);
   return {
     result,
     indexed: id !== undefined && typeof idSpace === "string" ? { messageId: id, idSpace } : undefined,
@@ -317,12 +318,12 @@ function reportOf({ clock, sender }: Messages, result: SendResult, answer: unkno
     tries: tried.flatMap((step): RouteTry[] => {
       const outcome = outcomeOf(step);
       if (outcome === undefined || step.unreachable !== undefined) return [];
-      return [{ route: String(step.route), channel: knownChannel(step.channel ?? sender.channel), outcome }];
+      return [{ route: String(step.route), channel: channelOf(step), outcome }];
     }),
     decisions: tried.map((step) => {
       const { route, reason, outcome, answer } = step;
       const response = typeof answer === "string" ? reasonOf({ reason: answer }, message) : undefined;
-      return routeDecision(message, clock, String(route), outcome, knownChannel(step.channel ?? sender.channel), `${reason}: ${outcome}`, response);
+      return routeDecision(message, clock, String(route), outcome, channelOf(step), `${reason}: ${outcome}`, response);
     }),
   };
 }

@@ -1,6 +1,5 @@
 import { getOrPut } from "../core/collections.js";
-import { safeLogger } from "../core/loggers.js";
-import { throttledLogger } from "../core/throttled-logger.js";
+import type { throttledLogger } from "../core/throttled-logger.js";
 import { defined } from "../domain/defined.js";
 import type { Feedback } from "../ports/sms-sender.js";
 import { type Breaker, closed, endRound, halfOpen, trip } from "./breaker.js";
@@ -51,8 +50,7 @@ interface CountryState {
 }
 
 /** Keeps the health of routes by country. Times are milliseconds since the epoch. */
-export function createRouteHealth({ health: settings, clock, logger }: Pick<RouterSettings, "health" | "clock" | "logger">, counts: Counts) {
-  const log = throttledLogger(clock, safeLogger(logger));
+export function createRouteHealth({ health: settings }: Pick<RouterSettings, "health">, counts: Counts, log: ReturnType<typeof throttledLogger>) {
   const countries = new Map<string | undefined, CountryState>();
   const rules = { ...settings, slice: counts.slice };
   // A process without shared counts must ignore codes that belong to messages of other processes.

@@ -51,9 +51,10 @@ export function router(options: RouterOptions): Router {
   const settings = readRouterOptions(options);
   const { routes, network, failover, fallback, cheapestFirst, health, clock, random, store } = settings;
   const { afterUnknown, maxRoutes } = failover;
+  const log = throttledLogger(clock, safeLogger(settings.logger));
   // Counts of other processes arrive after up to two exchanges.
   const counts = createCounts(health, store && 2 * exchangeEvery);
-  const routeHealth = createRouteHealth(settings, counts);
+  const routeHealth = createRouteHealth(settings, counts, log);
   const exchange = store && createExchange(store, counts, settings);
   const byName = new Map(routes.map((route) => [route.name, route]));
   const senders = [...new Set(routes.map(({ sender }) => sender))];
@@ -65,8 +66,6 @@ export function router(options: RouterOptions): Router {
   const byNetwork = routes.some(({ networks }) => networks !== undefined);
 
   const onlyCalls = routes.every(isCall);
-
-  const log = throttledLogger(clock, safeLogger(settings.logger));
 
   /** If the application's function fails, the network is unknown. */
   const networkOf = (to: string): Network | undefined => {
@@ -166,8 +165,10 @@ export function router(options: RouterOptions): Router {
 
     async send(message, context): Promise<SendOutcome> {
       const ranked = plannedFirst(rank(message), message.planned_route);
-      const wish = message.channel === "voice" ? "a call to this kind of line in " : "";
-      if (ranked.length === 0) return { outcome: "rejected", reason: `no route for ${wish}${message.country ?? "a number without a country"}` };
+      if (ranked.length === 0) {
+        const wish = message.channel === "voice" ? "a call to this kind of line in " : "";
+        return { outcome: "rejected", reason: `no route for ${wish}${message.country ?? "a number without a country"}` };
+      }
       const choices = ranked.slice(0, maxRoutes);
       const calledAt = clock.now();
       const steps: RouteStep[] = [];

@@ -33,7 +33,7 @@ export function namesDeclaredTwice({ paths, components }: OpenApi): string[] {
   return results.filter((name) => name in components.schemas);
 }
 
-/** A service with one receipt source: posts to it, and tells what was answered, logged and called back. */
+/** A service with one receipt source: posts to it, and returns the response, the log and the callbacks. */
 export function receiptBench(source: ReceiptSource) {
   const errors: string[] = [];
   const note = (...logged: unknown[]) => void errors.push(JSON.stringify(logged));

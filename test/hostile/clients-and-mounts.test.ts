@@ -79,7 +79,7 @@ test("senderContract fails a sender that throws, and leaves no rejection unhandl
   expect({ output, exitCode }).toEqual({ output: "failed as it should\n", exitCode: 0 });
 });
 
-test("phoneproof dev says why it ends when its output cannot be written", async () => {
+test("phoneproof dev reports why it ends when its output cannot be written", async () => {
   const full = openSync("/dev/full", "w");
   onTestFinished(() => closeSync(full));
   const { output, exitCode } = await runNode(["dist/dev.js", "dev", "--port", "0", "--data", "memory"], full, AbortSignal.timeout(2_500));

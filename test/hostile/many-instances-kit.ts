@@ -7,8 +7,8 @@ import { freePort } from "../support/ports.js";
 import { spawnServer } from "../support/programs.js";
 import { until } from "../support/redis.js";
 
-/** What PgBouncer says when it is full or disabled, or its server is down: all of it with the code `08P01`. */
-export const bouncerSays = [
+/** Errors of PgBouncer when it is full or disabled, or its server is down: all have the code `08P01`. */
+export const bouncerErrors = [
   "no more connections allowed (max_client_conn)",
   "query_wait_timeout",
   "server login has been failing, try again later (server_login_retry)",

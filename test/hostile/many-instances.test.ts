@@ -2,7 +2,7 @@ import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vites
 import { postgresStore } from "../../adapters/store/postgres/index.js";
 import { newDatabase, type PostgresServer, pgbouncerIsInstalled, poolOf, postgresIsInstalled, postgresServer, startPgbouncer } from "../support/postgres.js";
 import { numberOf, setUp } from "../support/verifier.js";
-import { bouncerSays, otherBouncer } from "./many-instances-kit.js";
+import { bouncerErrors, otherBouncer } from "./many-instances-kit.js";
 
 const suite = "several instances on one PostgreSQL";
 const bouncer = pgbouncerIsInstalled(suite);
@@ -16,7 +16,7 @@ const reported = (code: string, message: string) =>
       (error: Error) => error.message,
     );
 
-describe("what the log says when PgBouncer gives no connection", () => {
+describe("the log when PgBouncer gives no connection", () => {
   it.runIf(bouncer)("does not blame statement_timeout when PgBouncer does not know the database", async () => {
     const other = await otherBouncer();
     onTestFinished(() => other.stop());
@@ -29,17 +29,17 @@ describe("what the log says when PgBouncer gives no connection", () => {
     expect(error).not.toContain("statement_timeout");
   });
 
-  it.each(bouncerSays)("does not blame statement_timeout for: %s", async (said) => {
-    expect(await reported("08P01", said)).not.toContain("statement_timeout");
+  it.each(bouncerErrors)("does not blame statement_timeout for: %s", async (text) => {
+    expect(await reported("08P01", text)).not.toContain("statement_timeout");
   });
 });
 
-describe("what the log says when a setting of the role is in the way", () => {
+describe("the log when a setting of the role is in the way", () => {
   it.each([
     ["lock_timeout", "55P03", "canceling statement due to lock timeout"],
     ["default_transaction_isolation", "40001", "could not serialize access due to concurrent update"],
-  ])("names the fix for %s", async (_setting, code, said) => {
-    expect(await reported(code, said)).not.toContain("look for the reason in the server's log");
+  ])("names the fix for %s", async (_setting, code, text) => {
+    expect(await reported(code, text)).not.toContain("look for the reason in the server's log");
   });
 });
 

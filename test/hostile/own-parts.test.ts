@@ -8,7 +8,7 @@ const closing = <T extends { readonly verifier: { close(): Promise<void> } }>(ma
 };
 const unknown = { authentication_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f" };
 
-describe("a store of one's own", () => {
+describe("a host's store", () => {
   test("that finds null, as most drivers do, gets no error of our insides (docs/contract.md#values-and-faults)", async () => {
     const { verifier } = closing(own({ store: storeBut({ find: async () => null }) }));
     expect(["invalid_auth_uuid", "unavailable"]).toContain(await codeOf(() => verifier.check({ ...unknown, check_code: "000000" })));
@@ -28,7 +28,7 @@ describe("a store of one's own", () => {
   });
 });
 
-describe("a sender of one's own", () => {
+describe("a host's sender", () => {
   test("that throws a revoked proxy after the message is out: the outcome is unknown (docs/contract.md#send-outcome)", async () => {
     const codes: string[] = [];
     const sender = senderOf(async (code) => {
@@ -72,7 +72,7 @@ test("a challenge that throws a revoked proxy: the spam rules apply (docs/contra
   expect(await verifier.createAuthentication({ phone_number: number, proof: "a-proof" })).toMatchObject({ status: "pending" });
 });
 
-describe("a clock of one's own", () => {
+describe("a host's clock", () => {
   const after = (ms: number, run: () => void) => {
     const timer = setTimeout(run, ms).unref();
     return () => clearTimeout(timer);
@@ -88,16 +88,16 @@ describe("a clock of one's own", () => {
     expect(answer).not.toContain("no error");
   });
 
-  test("whose after returns a timer instead of a function is told so, not that the store failed (docs/contract.md#undefined-options)", async () => {
+  test("whose after returns a timer instead of a function is reported, not a failure of the store (docs/contract.md#undefined-options)", async () => {
     const wrong = (ms: number, run: () => void) => setTimeout(run, ms).unref() as unknown as () => void;
-    const told: string[] = [];
+    const reported: string[] = [];
     try {
       const { verifier, lines } = closing(own({ clock: { now: Date.now, after: wrong } }));
       await codeOf(() => verifier.createAuthentication({ phone_number: number }));
-      told.push(...lines);
+      reported.push(...lines);
     } catch (error) {
-      told.push((error as Error).message);
+      reported.push((error as Error).message);
     }
-    expect(told.join("\n")).toContain("clock.after");
+    expect(reported.join("\n")).toContain("clock.after");
   });
 });
