@@ -695,6 +695,13 @@ describe("carriers that do not sign", () => {
       expect(await gupshup.read(aReceipt({ body, url }), now)).toMatchObject({ refused: "malformed" });
   });
 
+  it("http: ignores the reports of another system's messages, whose reference is not ours (docs/contract.md#receipt-reference)", async () => {
+    const source = httpReceipts({ secret: "a-secret-in-the-url", reference: "ref", statuses: { DELIVRD: "delivered" } });
+    const body = JSON.stringify(["order-77", reference].map((ref) => ({ ref, status: "DELIVRD" })));
+    const url = "https://otp.example/receipts/http?key=a-secret-in-the-url";
+    expect(await source.read(aReceipt({ body, url }), now)).toEqual({ receipts: [{ reference, status: "delivered" }] });
+  });
+
   it("http: reads a query, a form and JSON by the field names in its options", async () => {
     const kannel = httpReceipts({
       provider: "kannel",
