@@ -30,11 +30,14 @@ export type NewAuthentication = Pick<
   readonly lifetime?: number | undefined;
 };
 
+/** Has every field, also those that are `undefined`. */
+type WithEveryField<T> = { readonly [K in keyof Required<T>]: T[K] };
+
 /**
- * An authentication before its first send. Every field is named, in one literal: a copy that gets fields added costs V8
- * ten times as much, and each step of a message copies it.
+ * An authentication before its first send. Every field is in one literal: a copy that gets a field added costs V8 ten
+ * times as much, and each step of a message copies it. One missing field took an eighth of the CPU of a flow.
  */
-export function newAuthentication(fields: NewAuthentication, now: number, policy: Policy): Authentication {
+export function newAuthentication(fields: NewAuthentication, now: number, policy: Policy): WithEveryField<Authentication> {
   const expiresAt = now + (fields.lifetime ?? milliseconds(policy.lifetime));
   return {
     customer: fields.customer,
@@ -72,7 +75,10 @@ export function newAuthentication(fields: NewAuthentication, now: number, policy
     canceled: undefined,
     locale: fields.locale,
     codeLength: fields.codeLength ?? (policy.codeLength === defaultPolicy.codeLength ? undefined : policy.codeLength),
+    firstChannel: undefined,
     otherRoutes: [],
+    unlocked: undefined,
+    spent: undefined,
     keptIds: [],
     purpose: fields.purpose,
     byCall: fields.byCall,
