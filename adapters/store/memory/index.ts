@@ -108,7 +108,10 @@ class MemoryStore implements Store {
       for (const claim of claims) {
         if ("window" in claim && claim.out) this.#windows.remove(claim.window, ({ member, at }) => member === claim.member && at === claim.now);
         else if ("window" in claim) this.#enter(claim, token, claims, piece);
-        else this.#add(this.#sums, claim.sum, claim.part, raised(this.#counts.total(claim), claim) - this.#counts.total(claim), claim, piece);
+        else {
+          const before = this.#counts.total(claim);
+          this.#add(this.#sums, claim.sum, claim.part, raised(before, claim) - before, claim, piece);
+        }
       }
       if (revoke !== undefined && landed(revoke.token)) for (const claim of revoke.claims) this.#takeBack(claim, revoke.token);
       if (record !== undefined) this.#write(record, kept, piece);
@@ -193,8 +196,9 @@ class MemoryStore implements Store {
 
   #add(rows: Rows<Part>, key: string, part: number, by: number, expiry: Expiry, piece: Piece): void {
     const end = this.#endOf(expiry);
-    const row = rows.get(key).find((other) => other.part === part);
-    if (row === undefined) rows.set(piece(key), [...rows.get(key), { part, held: by, end }]);
+    const kept = rows.get(key);
+    const row = kept.find((other) => other.part === part);
+    if (row === undefined) rows.set(piece(key), [...kept, { part, held: by, end }]);
     else Object.assign(row, { held: row.held + by, end: Math.max(row.end, end) });
   }
 
