@@ -65,7 +65,7 @@ export interface AuthenticationResponse {
   /** `pending`: the code is being sent. `rate_limited`: a limit blocked it. `spam_detected`: a spam rule blocked it. */
   status: AuthenticationStatus;
 }
-export const AuthenticationResponse = z.strictObject({
+export const AuthenticationResponseSchema = z.strictObject({
   authentication_uuid: described(Uuid, "Unique identifier of the authentication; used in retry and check."),
   created_at: described(Timestamp, "Creation time, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
   expires_at: described(Timestamp, "Time after which the authentication can no longer be checked or retried, `YYYY-MM-DDTHH:MM:SS.sssZ`."),

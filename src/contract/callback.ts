@@ -41,7 +41,7 @@ export interface DeliveryStatusEvent {
   /** The message and its delivery status. */
   data: DeliveryStatusData;
 }
-export const DeliveryStatusEvent = z.strictObject({
+export const DeliveryStatusEventSchema = z.strictObject({
   type: described(z.literal("delivery_status"), "Kind of the event; there is only one."),
   timestamp: described(Timestamp, "When it happened, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
   data: described(

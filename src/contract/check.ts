@@ -31,7 +31,7 @@ export interface CheckResponse {
   /** Only `valid` is success. `invalid`: a wrong code. `without_attempt`: no code was sent. `rate_limited`: no tries left. `expired_auth`, `already_validated`: it has ended; neither proves anything. */
   status: CheckStatus;
 }
-export const CheckResponse = z.strictObject({
+export const CheckResponseSchema = z.strictObject({
   authentication_uuid: described(Uuid, "The authentication that was checked."),
   status: described(
     z.enum(checkStatuses),

@@ -45,7 +45,7 @@ export interface ErrorBody {
   /** Where the code is explained. */
   doc_url: string;
 }
-export const ErrorBody = z.strictObject({
+export const ErrorBodySchema = z.strictObject({
   code: described(z.enum(errorCodes), "What went wrong, for programs."),
   message: described(z.string(), "What is wrong, where, and how to fix it, for people."),
   doc_url: described(z.string(), "Where the code is explained."),

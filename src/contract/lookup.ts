@@ -44,7 +44,7 @@ export interface LookupResponse {
   /** The number in E.164 form. */
   phone_number: string;
 }
-export const LookupResponse = z.strictObject({
+export const LookupResponseSchema = z.strictObject({
   carrier: described(z.string().optional(), "Carrier of the number, if a provider knows it."),
   country_code: described(z.string().length(2).optional(), "ISO 3166-1 alpha-2 country code; absent for global ranges."),
   line_type: described(z.enum(lineTypes), "Kind of line; `Unknown` if neither the numbering plan nor a provider knows it."),

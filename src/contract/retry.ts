@@ -29,7 +29,7 @@ export interface RetryResponse {
   /** `approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no retries left. `expired_auth`, `already_validated`: it has ended. */
   status: RetryStatus;
 }
-export const RetryResponse = z.strictObject({
+export const RetryResponseSchema = z.strictObject({
   authentication_uuid: described(Uuid, "The authentication the retry belongs to."),
   created_at: described(Timestamp, "Time of the retry result, `YYYY-MM-DDTHH:MM:SS.sssZ`."),
   next_retry_at: described(Timestamp, "Time at which the next retry becomes available, `YYYY-MM-DDTHH:MM:SS.sssZ`; `expires_at` if none does."),

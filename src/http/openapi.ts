@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { printableForm, printablePattern } from "../contract/authentication.js";
-import { DeliveryStatusEvent } from "../contract/callback.js";
-import { callerErrorCodes, ErrorBody, transportErrorCodes } from "../contract/error.js";
+import { DeliveryStatusEventSchema } from "../contract/callback.js";
+import { callerErrorCodes, ErrorBodySchema, transportErrorCodes } from "../contract/error.js";
 import { type Fact, factHeaders, facts } from "../contract/facts.js";
 import { descriptions } from "../contract/fields.js";
 import { LookupRequest } from "../contract/lookup.js";
@@ -150,7 +150,7 @@ function deliveryStatusWebhook(): Json {
  * package's.
  */
 export function openApiDocument(version: string): Json {
-  const schemas: Record<string, Json> = { Error: schemaOf(ErrorBody, "output"), DeliveryStatusEvent: schemaOf(DeliveryStatusEvent, "output") };
+  const schemas: Record<string, Json> = { Error: schemaOf(ErrorBodySchema, "output"), DeliveryStatusEvent: schemaOf(DeliveryStatusEventSchema, "output") };
   const paths: Record<string, Json> = {};
   for (const route of routes) {
     const { request, response } = names[route.operation];

@@ -1,9 +1,9 @@
 import type * as z from "zod";
-import { AuthenticationResponse, CreateAuthenticationRequest } from "../contract/authentication.js";
-import { CheckRequest, CheckResponse } from "../contract/check.js";
+import { AuthenticationResponseSchema, CreateAuthenticationRequest } from "../contract/authentication.js";
+import { CheckRequest, CheckResponseSchema } from "../contract/check.js";
 import type { Fact } from "../contract/facts.js";
-import { LookupRequest, LookupResponse } from "../contract/lookup.js";
-import { RetryRequest, RetryResponse } from "../contract/retry.js";
+import { LookupRequest, LookupResponseSchema } from "../contract/lookup.js";
+import { RetryRequest, RetryResponseSchema } from "../contract/retry.js";
 
 /** One of the four routes (docs/contract.md#routes). */
 export interface Route {
@@ -32,7 +32,7 @@ export const routes: readonly Route[] = [
     operation: "createAuthentication",
     summary: "Start a verification and send a code to a phone number",
     request: CreateAuthenticationRequest,
-    response: AuthenticationResponse,
+    response: AuthenticationResponseSchema,
     facts: sent,
     idempotent: true,
   },
@@ -42,7 +42,7 @@ export const routes: readonly Route[] = [
     operation: "retry",
     summary: "Send a new code for an existing authentication",
     request: RetryRequest,
-    response: RetryResponse,
+    response: RetryResponseSchema,
     facts: sent,
     idempotent: false,
   },
@@ -52,7 +52,7 @@ export const routes: readonly Route[] = [
     operation: "check",
     summary: "Validate the code the user entered",
     request: CheckRequest,
-    response: CheckResponse,
+    response: CheckResponseSchema,
     facts: standing,
     idempotent: true,
   },
@@ -62,7 +62,7 @@ export const routes: readonly Route[] = [
     operation: "lookup",
     summary: "Return carrier and line data for a phone number",
     request: LookupRequest,
-    response: LookupResponse,
+    response: LookupResponseSchema,
     facts: [],
     idempotent: false,
   },

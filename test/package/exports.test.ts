@@ -1,5 +1,6 @@
 import { existsSync, readFileSync } from "node:fs";
 import { join } from "node:path";
+import ts from "typescript";
 import { describe, expect, test } from "vitest";
 import { type Format, manifest, modules, nameOf, root, run } from "./built.js";
 
@@ -174,6 +175,26 @@ test("every file that package.json exports exists", () => {
 test("the licences of the packages bundled into the ES modules are in dist/LICENSES.txt", () => {
   const licences = readFileSync(join(root, "dist/LICENSES.txt"), "utf8");
   for (const name of inside) expect(licences).toContain(`${name}\n\n${readFileSync(join(root, "node_modules", name, "LICENSE"), "utf8")}`);
+});
+
+test("declarations name as values only what exists at run time", () => {
+  const entries = modules.map((subpath) => [subpath, join(root, (manifest.exports[subpath] as { import: { types: string } }).import.types)] as const);
+  const nodeNext = { module: ts.ModuleKind.NodeNext, moduleResolution: ts.ModuleResolutionKind.NodeNext };
+  const program = ts.createProgram(
+    entries.map(([, file]) => file),
+    { ...nodeNext, noLib: true, types: [] },
+  );
+  const checker = program.getTypeChecker();
+  const aliased = (symbol: ts.Symbol) => (symbol.flags & ts.SymbolFlags.Alias ? checker.getAliasedSymbol(symbol) : symbol);
+  /** As in `export type { X }` and `export { type X }`, also of something that has a value. */
+  const isTypeOnly = (symbol: ts.Symbol) =>
+    symbol.declarations?.some((one) => ts.isExportSpecifier(one) && (one.isTypeOnly || one.parent.parent.isTypeOnly)) ?? false;
+  const declared = entries.map(([subpath, file]) => {
+    const module = checker.getSymbolAtLocation(program.getSourceFile(file) as ts.SourceFile) as ts.Symbol;
+    const values = checker.getExportsOfModule(module).filter((symbol) => aliased(symbol).flags & ts.SymbolFlags.Value && !isTypeOnly(symbol));
+    return [subpath, values.map(({ name }) => name).sort()];
+  });
+  expect(Object.fromEntries(declared)).toEqual(Object.fromEntries(Object.entries(surface).map(([subpath, { exports }]) => [subpath, exports])));
 });
 
 describe.each(["module", "commonjs"] as const)("as %s", (format) => {
