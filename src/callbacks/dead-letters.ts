@@ -3,8 +3,7 @@ import type { Core } from "../core/core.js";
 import type { StoreDeadline } from "../core/deadline.js";
 import type { Authentication, OutboxEvent } from "../domain/authentication.js";
 import type { MemberClaim } from "../domain/claim.js";
-import { deadEvent } from "../domain/delivery.js";
-import { day } from "../domain/time.js";
+import { deadEvent, keptUndelivered as listed } from "../domain/delivery.js";
 
 /** A delivery status whose callback was given up. */
 export interface DeadLetter {
@@ -23,9 +22,6 @@ export interface DeadLetter {
  * `dead` takes the place of the customer in other window names.
  */
 const list = "dead:letters";
-
-/** Longer than the lifetime of the listed records. Milliseconds. */
-const listed = 8 * day;
 
 /** Records read in parallel. */
 const parallel = 32;

@@ -18,7 +18,7 @@ export const leaseTime = minute;
 export const deliveryMargin = deliveryTimeout + 5 * second;
 
 /** "while it has undelivered events, until 7 days after the last delivery step" (docs/contract.md#tombstone). */
-const keptUndelivered = 7 * day;
+export const keptUndelivered = 7 * day;
 
 /** A receiver's response; `retryAfter` in milliseconds. */
 export type DeliveryResult = { readonly status: number; readonly retryAfter?: number | undefined } | { readonly failed: string };
