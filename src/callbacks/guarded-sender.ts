@@ -188,10 +188,10 @@ async function postByFetch(request: CallbackRequest): Promise<CallbackResponse> 
   }
 }
 
-/** Parses `Retry-After`, in seconds or as a date, into milliseconds from now. */
+/** Parses `Retry-After`, in seconds or as a date, into milliseconds from now. Dates are in GMT, also without a zone. */
 function retryAfterOf(header: string | undefined): number | undefined {
   if (header === undefined) return undefined;
   if (/^\d+$/.test(header.trim())) return Number(header) * 1000;
-  const date = /[a-z]/i.test(header) ? Date.parse(header) : Number.NaN;
+  const date = /[a-z]/i.test(header) ? Date.parse(/\d{4}$/.test(header.trim()) ? `${header} GMT` : header) : Number.NaN;
   return Number.isNaN(date) ? undefined : Math.max(0, date - Date.now());
 }

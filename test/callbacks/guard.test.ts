@@ -1,7 +1,7 @@
 import { createServer as createHttpServer, type Server, type ServerResponse } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createServer } from "node:net";
-import { afterAll, afterEach, beforeEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, beforeEach, describe, expect, it, onTestFinished, vi } from "vitest";
 import { guardedSender } from "../../src/callbacks/guarded-sender.js";
 import { type Receiver, receiver } from "../support/receiver.js";
 
@@ -198,8 +198,13 @@ describe("a hostile receiver", () => {
     expect(await post()).toEqual({ status: 503, retryAfter });
   });
 
-  it("Retry-After with a date", async () => {
-    hook.answer = (_request, response) => void response.writeHead(503, { "retry-after": new Date(Date.now() + 60_000).toUTCString() }).end();
+  it.each([
+    ["a date", (date: Date) => date.toUTCString()],
+    ["a date as of asctime", (date: Date) => date.toUTCString().replace(/^(\w+), (\d+) (\w+) (\d+) (\S+) GMT$/, "$1 $3 $2 $5 $4")],
+  ])("Retry-After with %s", async (_form, written) => {
+    vi.stubEnv("TZ", "Asia/Tokyo");
+    onTestFinished(() => void vi.unstubAllEnvs());
+    hook.answer = (_request, response) => void response.writeHead(503, { "retry-after": written(new Date(Date.now() + 60_000)) }).end();
     const { retryAfter } = (await post()) as { retryAfter: number };
     expect(retryAfter).toBeGreaterThan(50_000);
     expect(retryAfter).toBeLessThanOrEqual(60_000);
