@@ -1,6 +1,6 @@
 import { noApiKeys } from "./access/accounts.js";
 import type { CustomersOfStore } from "./access/customers/customers.js";
-import { requireObject } from "./access/parse.js";
+import { parseDeadLetters, parseWebhookSecrets, requireObject } from "./access/parse.js";
 import { type DeadLetter, readDeadLetters } from "./callbacks/dead-letters.js";
 import type { FlushReport } from "./callbacks/outbox.js";
 import { compose } from "./composition.js";
@@ -24,7 +24,6 @@ import type {
 } from "./contract/direct.js";
 import type { LookupResponse } from "./contract/lookup.js";
 import type { Verifications } from "./contract/verification.js";
-import { VerifierError } from "./errors.js";
 import type { HttpHandler } from "./http/message.js";
 import { settleForeign } from "./messages/receipts.js";
 import type { Stats } from "./observability/statistics.js";
@@ -198,8 +197,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
     flush: () => outbox.flush(),
     async deadLetters(asked = {}) {
       requireObject(asked, "The options of deadLetters");
-      const { limit = 1000 } = asked;
-      return readDeadLetters(context, Math.min(10_000, Math.max(1, Math.floor(limit) || 1)));
+      return readDeadLetters(context, parseDeadLetters(asked).limit);
     },
     async redeliver(letter) {
       requireObject(letter, "What redeliver takes");
@@ -207,8 +205,7 @@ export function createVerifier(options: VerifierOptions): Verifier {
       return outbox.redeliver(String(customer_uuid).toLowerCase(), String(authentication_uuid).toLowerCase(), sequence);
     },
     async webhookSecrets(customerUuid = accounts.unnamed()) {
-      if (typeof customerUuid !== "string") throw new VerifierError("bad_request", "customer_uuid must be a string.");
-      return accounts.webhookSecrets(customerUuid.toLowerCase());
+      return accounts.webhookSecrets(parseWebhookSecrets({ customer_uuid: customerUuid }).customer_uuid);
     },
     verifications: operations.verifications,
     channels: async () => settings.channels,

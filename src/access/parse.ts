@@ -3,7 +3,7 @@ import { CreateAuthenticationRequest, createFormatErrors } from "../contract/aut
 import { CheckRequest } from "../contract/check.js";
 import { ConfirmRequest, DeliverRequest } from "../contract/delivery.js";
 import { LookupRequest } from "../contract/lookup.js";
-import { HistoryRequest, NumberRequest, StatsRequest } from "../contract/operator.js";
+import { DeadLettersRequest, HistoryRequest, NumberRequest, StatsRequest, WebhookSecretsRequest } from "../contract/operator.js";
 import { RetryRequest } from "../contract/retry.js";
 import { StartRequest, VerificationCheckRequest, VerificationTarget } from "../contract/verification.js";
 import { callbackUrlError } from "../domain/callback-url.js";
@@ -16,6 +16,8 @@ export const parseCheck = (input: unknown) => parse(CheckRequest, input);
 export const parseLookup = (input: unknown) => parse(LookupRequest, input);
 export const parseNumber = (input: unknown) => parse(NumberRequest, input);
 export const parseHistory = (input: unknown) => parse(HistoryRequest, input);
+export const parseDeadLetters = (input: unknown) => parse(DeadLettersRequest, input);
+export const parseWebhookSecrets = (input: unknown) => parse(WebhookSecretsRequest, input);
 export const parseStats = (input: unknown) => parse(StatsRequest, input);
 
 export const parseTarget = (input: unknown) => parse(VerificationTarget, input);

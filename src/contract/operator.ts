@@ -4,9 +4,16 @@ import { PhoneNumber, Uuid } from "./fields.js";
 /** A number of a customer, for operators' direct calls. */
 export const NumberRequest = z.object({ customer_uuid: Uuid, phone_number: PhoneNumber });
 
-const limit = "must be a whole number from 1 to 1,000";
+function limit(most: number, usual: number) {
+  const text = `must be a whole number from 1 to ${most.toLocaleString("en-US")}`;
+  return z.int(text).min(1, text).max(most, text).default(usual);
+}
 
-export const HistoryRequest = z.object({ ...NumberRequest.shape, limit: z.int(limit).min(1, limit).max(1_000, limit).default(50) });
+export const HistoryRequest = z.object({ ...NumberRequest.shape, limit: limit(1_000, 50) });
+
+export const DeadLettersRequest = z.object({ limit: limit(10_000, 1_000) });
+
+export const WebhookSecretsRequest = z.object({ customer_uuid: Uuid });
 
 const dateOrTimestamp = "must be a Date, or a timestamp such as 2026-03-01T12:00:00Z";
 const time = z

@@ -243,12 +243,19 @@ describe("retries in virtual time", () => {
     expect([set.at.length, (await set.verifier.deadLetters()).length]).toEqual([10, 1]);
   });
 
+  it.each([0, -1, 1.5, Number.NaN, 10_001])("the limit %s of given-up events is rejected", async (limit) => {
+    const { verifier } = withReceiver(() => ({ status: 200 }));
+    await expect(verifier.deadLetters({ limit })).rejects.toMatchObject({ code: "bad_request", message: "limit must be a whole number from 1 to 10,000." });
+  });
+
   it("events that were given up, and their record, are deleted 7 days after the last attempt", async () => {
     const set = withReceiver(() => ({ status: 410 }));
     const { authentication_uuid } = await set.create();
     await set.verifier.flush();
     expect((await record(set, authentication_uuid)).keepUntil).toBe(start + 7 * 86_400_000);
-    set.clock.advance(7 * 86_400_000);
+    set.clock.advance(7 * 86_400_000 - 1_000);
+    expect((await set.verifier.deadLetters()).length).toBe(1);
+    set.clock.advance(1_000);
     expect(await set.verifier.deadLetters()).toEqual([]);
   });
 });

@@ -181,6 +181,10 @@ describe("configured secrets", () => {
     expect(verifyWebhook({ secret: mine, headers, body, now: start })).toEqual(JSON.parse(body));
     expect(() => verifyWebhook({ secret: theirs, headers, body, now: start })).toThrow("no signature");
   });
+
+  it.each(["", "acme", "pp_a key instead of the UUID"])("%j has none, because it is not a UUID", async (uuid) => {
+    await expect(withSender({}).verifier.webhookSecrets(uuid)).rejects.toMatchObject({ code: "bad_request", message: expect.stringContaining("a UUID") });
+  });
 });
 
 describe("a faulty callback sender", () => {
