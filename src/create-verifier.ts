@@ -221,7 +221,12 @@ export function createVerifier(options: VerifierOptions): Verifier {
     async close() {
       await Promise.all([outbox.stop(), finish()]);
       await settle();
-      await Promise.all([options.store.close?.(), options.sender.close?.()]);
+      // A router shares its last counts through the store.
+      try {
+        await options.sender.close?.();
+      } finally {
+        await options.store.close?.();
+      }
     },
   };
 }

@@ -24,16 +24,20 @@ function tallyIn(sum: number): Tally {
   return { good, all: sum - good * goodUnit };
 }
 
-/**
- * Exchanges counts with other processes over counters in the store. The function returned does so when it is time to,
- * and later if there is something to share. It never throws, and no request waits for it.
- */
-export function createExchange(store: Store, counts: Counts, { routes, clock, logger }: Pick<RouterSettings, "routes" | "clock" | "logger">): () => void {
+/** Exchanges counts with other processes over counters in the store. It never throws. */
+export interface Exchange {
+  /** Exchanges counts when it is time to, and later if there is something to share. No request waits for it. */
+  poke(): void;
+  /** Shares what is left, and leaves the store alone until the next `poke`. */
+  finish(): Promise<void>;
+}
+
+export function createExchange(store: Store, counts: Counts, { routes, clock, logger }: Pick<RouterSettings, "routes" | "clock" | "logger">): Exchange {
   const nameOf = counterNames(routes.map(({ name }) => name));
   let startedAt = Number.NEGATIVE_INFINITY;
   let failures = 0;
-  let busy = false;
-  let scheduled = false;
+  let running: Promise<void> | undefined;
+  let cancel: (() => void) | undefined;
 
   /** Counts are lost to other processes if the call fails: repeated, they might count twice. */
   const exchange = async (): Promise<void> => {
@@ -63,7 +67,7 @@ export function createExchange(store: Store, counts: Counts, { routes, clock, lo
   };
 
   const run = async (): Promise<void> => {
-    busy = true;
+    startedAt = clock.now();
     try {
       await exchange();
       failures = 0;
@@ -73,28 +77,31 @@ export function createExchange(store: Store, counts: Counts, { routes, clock, lo
         safeLogger(logger).warn({ err }, "the routes' health cannot be exchanged with other processes; until it can, this process uses only its own counts");
     }
     counts.cutOff = failures >= cutOffAfter;
-    busy = false;
+    running = undefined;
     if (counts.unshared.size > 0) poke();
   };
 
   const poke = () => {
-    if (busy) return;
-    const now = clock.now();
-    const wait = startedAt + exchangeEvery - now;
+    if (running !== undefined) return;
+    const wait = startedAt + exchangeEvery - clock.now();
     // After a clock was set back the wait would be too long.
-    if (wait <= 0 || wait > exchangeEvery) {
-      startedAt = now;
-      void run();
-    } else if (counts.unshared.size > 0 && !scheduled) {
-      scheduled = true;
+    if (wait <= 0 || wait > exchangeEvery) running = run();
+    else if (counts.unshared.size > 0 && cancel === undefined) {
       const later = () => {
-        scheduled = false;
+        cancel = undefined;
         poke();
       };
-      clock.after(wait, later, "background");
+      cancel = clock.after(wait, later, "background");
     }
   };
-  return poke;
+
+  const finish = async () => {
+    await running;
+    cancel?.();
+    cancel = undefined;
+    if (counts.unshared.size > 0) await (running = run());
+  };
+  return { poke, finish };
 }
 
 /** Routers with other routes use other counters; so do those with other slices, because these have other numbers. */

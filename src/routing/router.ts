@@ -155,7 +155,7 @@ export function router(options: RouterOptions): Router {
 
     plan(destination) {
       const [first, ...others] = rank(destination);
-      exchange?.();
+      exchange?.poke();
       if (first === undefined) return undefined;
       const { country } = destination;
       const otherPrices = others.map(({ name }) => priceFor(name, country));
@@ -197,7 +197,7 @@ export function router(options: RouterOptions): Router {
         const result = await tryRoute(route.sender, message, within, clock);
         const { unreachable, price: actual = price, ...outcome } = result;
         endHandOver(result, clock.now());
-        exchange?.();
+        exchange?.poke();
         tries.push({ price: actual, outcome: result.outcome });
         const why = last === undefined ? reason : `failover, ${last.outcome} by ${last.route}`;
         steps.push({
@@ -224,7 +224,7 @@ export function router(options: RouterOptions): Router {
       const route = event.route === undefined ? undefined : byName.get(event.route);
       if (route === undefined) return;
       routeHealth.countFeedback({ ...event, route: route.name }, clock.now());
-      exchange?.();
+      exchange?.poke();
       return route.sender.feedback?.(event);
     },
 
@@ -242,7 +242,7 @@ export function router(options: RouterOptions): Router {
     },
 
     async close() {
-      const closed = await Promise.allSettled(senders.map(async (sender) => sender.close?.()));
+      const closed = await Promise.allSettled([exchange?.finish(), ...senders.map(async (sender) => sender.close?.())]);
       const failed = closed.find((result) => result.status === "rejected");
       if (failed !== undefined) throw failed.reason;
     },

@@ -115,6 +115,18 @@ describe("processes that share a store know the route health of all", () => {
     expect(all.map(conversion)).toEqual(Array(2).fill({ good: 1, all: 1 }));
   });
 
+  it("a router that is closed shares what is left, and then leaves the store alone", async () => {
+    const { all, clock, store, send, pass, rest, handOvers } = processes(2);
+    for (let sent = 0; sent < 3; sent++) await send(all[0]);
+    await all[0].close?.();
+    const { calls } = store.traffic;
+    clock.advance(minute);
+    await rest();
+    expect(store.traffic.calls).toBe(calls);
+    await pass(4000, [all[1]]);
+    expect(handOvers(all[1])).toBe(3);
+  });
+
   it("without a store each process knows only its own counts, and a code of another's message counts nowhere", async () => {
     const { all, clock, send, conversion } = processes(2, undefined, { store: undefined });
     const { typed } = await send(all[0]);
