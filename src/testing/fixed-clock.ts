@@ -75,7 +75,7 @@ function movedClock(startMs: number, flow?: Clock): FixedClock {
     },
     set,
     advance(ms) {
-      if (!(ms >= 0)) throw new RangeError(`fixedClock: advance takes 0 or more milliseconds, got ${ms}; set() goes back.`);
+      if (typeof ms !== "number" || !(ms >= 0)) throw new RangeError(`fixedClock: advance takes 0 or more milliseconds, got ${ms}; set() goes back.`);
       set(now() + ms);
     },
   };

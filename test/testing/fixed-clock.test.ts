@@ -65,6 +65,7 @@ describe("fixedClock", () => {
   test("rejects invalid times", () => {
     const clock = fixedClock(0);
     expect(() => clock.advance(-1)).toThrow("advance takes 0 or more milliseconds, got -1");
+    expect(() => clock.advance("30" as never)).toThrow("advance takes 0 or more milliseconds, got 30");
     expect(() => clock.advance(Number.NaN)).toThrow("got NaN");
     expect(() => clock.set(Number.POSITIVE_INFINITY)).toThrow("finite number, got Infinity");
     expect(() => fixedClock(Number.NaN)).toThrow("finite number, got NaN");
