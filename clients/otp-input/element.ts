@@ -51,8 +51,10 @@ export class OtpInput extends reflecting(HTMLElement) {
   #value = "";
   /** The same, at the last `change` event, or as the page has set it. */
   #reported = "";
-  /** Whether the last response was about another code than the current one, which the user has changed. */
+  /** Whether the last response was about another code than the current one. */
   #edited = false;
+  /** The code that the last response was about; empty if unknown. */
+  #judged = "";
   /** The first code since the last response with which the form was submitted, or that was completed without a form. */
   #asked: string | undefined;
   /**
@@ -208,7 +210,8 @@ export class OtpInput extends reflecting(HTMLElement) {
     }
     const isNews = news.includes(name);
     if (isNews) {
-      this.#edited = this.value !== (this.#asked ?? this.value);
+      this.#judged = this.#asked ?? this.value;
+      this.#edited = this.value !== this.#judged;
       this.#sent = false;
     }
     this.#validate();
@@ -297,8 +300,9 @@ export class OtpInput extends reflecting(HTMLElement) {
     if (value === this.#value) return;
     this.#value = value;
     this.#sent = false;
-    if (byPerson) this.#edited = true;
-    else this.#asked = undefined;
+    // A page that only empties the field, or sets the code after its status, has set no other code.
+    if (byPerson || (value !== "" && this.#judged !== "" && value !== this.#judged)) this.#edited = true;
+    if (!byPerson) this.#asked = undefined;
     this.#internals.setFormValue(value);
     this.#validate();
     this.#plan();

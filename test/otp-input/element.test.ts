@@ -964,6 +964,17 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
         expect(await element(page, (otp) => otp.checkValidity())).toBe(true);
       }));
 
+    test("another code that a page sets after a wrong one is valid for the form", () =>
+      pages.on("<form><otp-input name=code value=123456></otp-input></form>", async (page) => {
+        const after = (change: object) => element(page, (otp, all) => [Object.assign(otp, all).checkValidity(), otp.value], change);
+        expect(await after({ status: "invalid" })).toEqual([false, "123456"]);
+        expect(await after({ value: "123456" })).toEqual([false, "123456"]);
+        expect(await after({ value: "" })).toEqual([true, ""]);
+        expect(await after({ value: "123456" })).toEqual([false, "123456"]);
+        expect(await after({ value: "222222" })).toEqual([true, "222222"]);
+        expect(await after({ answer: { status: "invalid" } })).toEqual([false, "222222"]);
+      }));
+
     test("a field that a page empties after a wrong code stays marked as wrong, but valid for the form", () =>
       pages.on("<form><otp-input name=code value=123456></otp-input></form>", async (page) => {
         await element(page, (otp) => void Object.assign(otp, { status: "invalid", value: "" }));
