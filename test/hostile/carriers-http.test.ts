@@ -1,0 +1,120 @@
+import { createHmac } from "node:crypto";
+import { awsReceipts, awsSender } from "phoneproof/senders/aws";
+import { httpReceipts, httpSender } from "phoneproof/senders/http";
+import { infobipSender } from "phoneproof/senders/infobip";
+import { acceptedAs, carrierSender, pick } from "phoneproof/senders/kit";
+import { plivoReceipts } from "phoneproof/senders/plivo";
+import { twilioSender, twilioWhatsappSender } from "phoneproof/senders/twilio";
+import { describe, expect, it, onTestFinished } from "vitest";
+import { type Answer, carrier, context, message, notification, report } from "./carriers-http-kit.js";
+
+const account = { accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "+15005550006" };
+
+async function at(answer: Answer): Promise<string> {
+  const { url, close } = await carrier(answer);
+  onTestFinished(close);
+  return url;
+}
+
+describe("ids of 64 bits that an aggregator writes as JSON numbers", () => {
+  const id = "1234567890123456789";
+  const secret = "0123456789abcdefABC";
+
+  it("are stored for the receipts", async () => {
+    const url = await at({ status: 200, body: `{"id":${id}}` });
+    const sender = httpSender({ url: `${url}/send?to={to}&text={text}`, receiptsById: true, messageId: "id" });
+    expect(await sender.send(message(), context())).toMatchObject({ outcome: "accepted", messageId: id });
+  });
+
+  it("are found in receipts", async () => {
+    const source = httpReceipts({ secret, statuses: { DELIVRD: "delivered" } });
+    const request = report(`https://api.example.com/receipts/http?key=${secret}`, { "content-type": "application/json" }, `{"id":${id},"status":"DELIVRD"}`);
+    expect(await source.read(request, Date.now())).toMatchObject({ receipts: [{ messageId: id, status: "delivered" }] });
+  });
+
+  it("do not make an accepted message of an own sender unknown", async () => {
+    const baseUrl = await at({ status: 200, body: `{"id":${id}}` });
+    const sender = carrierSender(
+      "acmeSender",
+      { from: "ACME", baseUrl },
+      {
+        provider: "acme",
+        url: "https://api.acme.example",
+        request: ({ to, text }, made) => ({ url: `${made.baseUrl}/messages`, json: { to, text } }),
+        accepted: ({ json }) => acceptedAs(pick(json, "id")),
+      },
+    );
+    expect(await sender.send(message(), context())).toMatchObject({ outcome: "accepted" });
+  });
+});
+
+describe("the check of credentials", () => {
+  it("does not take a web page for a carrier that accepts them", async () => {
+    const baseUrl = await at({ status: 200, type: "text/html", body: "<!doctype html><title>Portal</title>" });
+    const sender = infobipSender({ baseUrl, apiKey: "key", from: "ACME" });
+    expect(await sender.verify?.({ signal: AbortSignal.timeout(5_000) })).not.toMatchObject([{ credentials: "accepted" }]);
+  });
+});
+
+describe("the reason of a rejection", () => {
+  const rejections = [
+    ["ConflictException", "DESTINATION_PHONE_NUMBER_OPTED_OUT"],
+    ["ServiceQuotaExceededException", "MONTHLY_SPEND_LIMIT_REACHED_FOR_TEXT"],
+    ["AccessDeniedException", "ACCOUNT_DISABLED"],
+  ] as const;
+  it.each(rejections)("has AWS' code, of %s %s", async (type, reason) => {
+    const baseUrl = await at({ status: 400, body: JSON.stringify({ __type: type, Message: "No.", Reason: reason }) });
+    const sender = awsSender({ region: "eu-west-1", credentials: { accessKeyId: "id", secretAccessKey: "key" }, baseUrl });
+    const outcome = await sender.send(message(), context());
+    expect(outcome).toMatchObject({ outcome: "rejected", reason: expect.stringContaining(reason) });
+  });
+
+  it("names a port that fetch never connects to", async () => {
+    const sender = httpSender({ url: "http://127.0.0.1:6000/send?to={to}&text={text}" });
+    const outcome = await sender.send(message(), context());
+    expect(outcome).toMatchObject({ outcome: "rejected", reason: expect.stringMatching(/port/) });
+  });
+
+  it("has the status with which a proxy refused the connection", async () => {
+    // What undici's ProxyAgent throws.
+    const refused = Object.assign(new Error("Proxy response (407) !== 200 when HTTP Tunneling"), { name: "AbortError", code: "UND_ERR_ABORTED" });
+    const sender = twilioSender({ ...account, fetch: () => Promise.reject(new TypeError("fetch failed", { cause: refused })) });
+    const outcome = await sender.send(message(), context());
+    expect(outcome).toMatchObject({ outcome: "rejected", reason: expect.stringContaining("407") });
+  });
+});
+
+describe("responses", () => {
+  it("of 407, from a proxy on the way, are rejections as all of 400 to 499", async () => {
+    const baseUrl = await at({ status: 407, body: "{}" });
+    expect(await twilioSender({ ...account, baseUrl }).send(message(), context())).toMatchObject({ outcome: "rejected" });
+  });
+
+  it("of Twilio that a WhatsApp message failed at once report that the number is not on WhatsApp", async () => {
+    const baseUrl = await at({ status: 201, body: '{"sid":"MM1","status":"failed","error_code":63024}' });
+    const sender = twilioWhatsappSender({ ...account, contentSid: `HX${"0".repeat(32)}`, baseUrl });
+    expect(await sender.send(message(), context())).toMatchObject({ outcome: "rejected", unreachable: true });
+  });
+});
+
+describe("receipts", () => {
+  it("of AWS are asked for again while a page of HTML stands in for the certificate of SNS", async () => {
+    const topic = "arn:aws:sns:us-east-1:123456789012:sms";
+    const source = awsReceipts({ topicArn: topic, fetch: async () => new Response("<html>maintenance</html>", { headers: { "content-type": "text/html" } }) });
+    const now = Date.now();
+    expect(await source.read(notification(topic, { eventType: "TEXT_DELIVERED", messageId: "1" }, now), now)).toMatchObject({ refused: "unavailable" });
+  });
+
+  it("of a subaccount of Plivo are authentic by the main account's V2 signature, as by its V3 signature", async () => {
+    const signed = "https://api.example.com/receipts/plivo12345";
+    const headers = {
+      "content-type": "application/x-www-form-urlencoded",
+      "x-plivo-signature-v2": createHmac("sha256", "subaccount").update(signed).digest("base64"),
+      "x-plivo-signature-ma-v2": createHmac("sha256", "main").update(signed).digest("base64"),
+      "x-plivo-signature-v2-nonce": "12345",
+    };
+    const request = report("https://api.example.com/receipts/plivo?r=reference", headers, "MessageUUID=1&Status=delivered&To=33612345678");
+    const reading = await plivoReceipts({ authToken: "main" }).read(request, Date.now());
+    expect(reading).toMatchObject({ receipts: [{ messageId: "1", status: "delivered" }] });
+  });
+});
