@@ -5,7 +5,7 @@ import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierRequest } from "../kit/request.js";
 import { connectionCode, neverConnected } from "../kit/transport.js";
 import { contextKey } from "./aws-receipts.js";
-import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
+import { type CarrierOptions, carrierOptions, carrierSender, surelyNotSent, type Variables } from "./kit/carrier-sender.js";
 import { framedSender, type Made, type SenderOptions, senderOptions } from "./kit/framed-sender.js";
 import { acceptedAs, notSent } from "./kit/outcomes.js";
 import { type AwsCredentials, signV4 } from "./sigv4.js";
@@ -166,13 +166,17 @@ function clientSender(name: string, options: AwsClientOptions): SmsSender {
   });
 }
 
-/** Known not to be sent: missing credentials, failed connections, and service errors with `$fault: "client"`. */
+/**
+ * Known not to be sent: missing credentials, failed connections, and what the status of the response means. The SDK has
+ * `$fault: "client"` for every response whose type it does not know, so it decides only without a status.
+ */
 function judgeError(error: unknown, context: SendContext): SendOutcome {
   const { name, $fault, $metadata } = (error ?? {}) as { name?: unknown; $fault?: unknown; $metadata?: { httpStatusCode?: unknown } };
   const token = errorToken(name);
   // The SDK's own errors need their message: "Region is missing" has the name "Error".
   const reason = token === undefined ? "an error without a name" : $fault === undefined ? failureOf(error) : token;
-  const refused = $fault === "client" && typeof $metadata?.httpStatusCode === "number";
+  const status = $metadata?.httpStatusCode;
+  const refused = typeof status === "number" ? surelyNotSent(status) : $fault === "client";
   if (neverConnected(error)) return notSent(withCode("no connection", connectionCode(error)));
   if (refused || name === "CredentialsProviderError") return { outcome: "rejected", reason };
   return { outcome: "unknown", reason: context.signal.aborted ? "no response in time" : reason };

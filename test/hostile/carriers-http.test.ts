@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { type AwsTextMessage, awsReceipts, awsSender } from "phoneproof/senders/aws";
+import { awsReceipts, awsSender } from "phoneproof/senders/aws";
 import { httpReceipts, httpSender } from "phoneproof/senders/http";
 import { infobipSender } from "phoneproof/senders/infobip";
 import { acceptedAs, carrierSender, pick } from "phoneproof/senders/kit";
@@ -96,16 +96,6 @@ describe("responses", () => {
   it("of 407, from a proxy on the way, are rejections as all of 400 to 499", async () => {
     const baseUrl = await at({ status: 407, body: "{}" });
     expect(await twilioSender({ ...account, baseUrl }).send(message(), context())).toMatchObject({ outcome: "rejected" });
-  });
-
-  // What SDK 3.523 throws for a response without a type that it knows: `$fault` is "client" at any status.
-  it.each([503, 500, 408])("of %i that the SDK of AWS throws are unknown", async (status) => {
-    const thrown = Object.assign(new Error(`${status}`), { name: `${status}`, $fault: "client", $metadata: { httpStatusCode: status, attempts: 1 } });
-    class Command {
-      constructor(readonly input: AwsTextMessage) {}
-    }
-    const sender = awsSender({ client: { send: () => Promise.reject(thrown) }, command: Command, from: "ACME" });
-    expect(await sender.send(message(), context())).toMatchObject({ outcome: "unknown" });
   });
 
   it("of Twilio that a WhatsApp message failed at once report that the number is not on WhatsApp", async () => {

@@ -92,6 +92,11 @@ it("passes SendTextMessage's input to the SDK's client, and nothing without a se
 it.each<[string, unknown, string, string]>([
   ["a validation", fault("ValidationException", "client", 400), "rejected", "ValidationException"],
   ["throttling", fault("ThrottlingException", "client", 400), "rejected", "ThrottlingException"],
+  ["a client's fault without a status", Object.assign(new Error("x"), { name: "ValidationException", $fault: "client" }), "rejected", "ValidationException"],
+  // What the SDK throws for a response without a type that it knows: `$fault` is "client" at any status.
+  ["a page of status 503", fault("503", "client", 503), "unknown", "503"],
+  ["a page of status 408", fault("408", "client", 408), "unknown", "408"],
+  ["a page of status 403", fault("403", "client", 403), "rejected", "403"],
   ["an internal error", fault("InternalServerException", "server", 500), "unknown", "InternalServerException"],
   ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "rejected", "CredentialsProviderError: x"],
   [

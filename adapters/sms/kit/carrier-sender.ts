@@ -143,7 +143,10 @@ function judge<V>(api: CarrierApi<V>, answer: CarrierResponse | NoAnswer): SendO
   }
 }
 
-/** 408 and 499 may come from a proxy in front of a carrier that took the message; 409 from an earlier duplicate. */
-function surelyNotSent(status: number): boolean {
+/**
+ * Whether the status of a response means that nothing was sent. 408 and 499 may come from a proxy in front of a carrier
+ * that took the message; 409 from an earlier duplicate.
+ */
+export function surelyNotSent(status: number): boolean {
   return status >= 400 && status < 500 && status !== 408 && status !== 409 && status !== 499;
 }
