@@ -1,10 +1,22 @@
-/** Parses JSON, which a byte order mark may precede; returns undefined if the text is invalid. */
+/**
+ * Parses JSON, which a byte order mark may precede; returns undefined if the text is invalid. Integers that a number
+ * cannot hold exactly, such as ids of 64 bits, are returned as text.
+ */
 export function parseJson(text: string): unknown {
   try {
-    return JSON.parse(text.replace(/^\uFEFF/, ""));
+    const json = text.replace(/^\uFEFF/, "");
+    const value: unknown = JSON.parse(json);
+    // Valid by now, so that the expression finds the end of each string at once.
+    return /\d{16}/.test(json) ? JSON.parse(json.replace(stringOrNumber, exact)) : value;
   } catch {
     return undefined;
   }
+}
+
+const stringOrNumber = /"(?:[^"\\]+|\\.)*"|-?\d[\d.eE+-]*/g;
+
+function exact(token: string): string {
+  return /^-?\d{16,}$/.test(token) && !Number.isSafeInteger(Number(token)) ? `"${token}"` : token;
 }
 
 /** The value at a path of own keys and indexes; undefined if the path ends early. */

@@ -19,7 +19,7 @@ export interface CarrierResponse {
   readonly status: number;
   /** Up to 64 KiB of the body; empty if it was cut off, or did not end in time. */
   readonly text: string;
-  /** `text` parsed as JSON; undefined if invalid. */
+  /** `text` parsed as JSON; undefined if invalid. Integers beyond 2^53 are strings. */
   readonly json: unknown;
 }
 

@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import { awsReceipts, awsSender } from "phoneproof/senders/aws";
-import { httpReceipts, httpSender } from "phoneproof/senders/http";
+import { httpSender } from "phoneproof/senders/http";
 import { infobipSender } from "phoneproof/senders/infobip";
-import { acceptedAs, carrierSender, pick } from "phoneproof/senders/kit";
 import { plivoReceipts } from "phoneproof/senders/plivo";
 import { twilioSender, twilioWhatsappSender } from "phoneproof/senders/twilio";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -15,38 +14,6 @@ async function at(answer: Answer): Promise<string> {
   onTestFinished(close);
   return url;
 }
-
-describe("ids of 64 bits that an aggregator writes as JSON numbers", () => {
-  const id = "1234567890123456789";
-  const secret = "0123456789abcdefABC";
-
-  it("are stored for the receipts", async () => {
-    const url = await at({ status: 200, body: `{"id":${id}}` });
-    const sender = httpSender({ url: `${url}/send?to={to}&text={text}`, receiptsById: true, messageId: "id" });
-    expect(await sender.send(message(), context())).toMatchObject({ outcome: "accepted", messageId: id });
-  });
-
-  it("are found in receipts", async () => {
-    const source = httpReceipts({ secret, statuses: { DELIVRD: "delivered" } });
-    const request = report(`https://api.example.com/receipts/http?key=${secret}`, { "content-type": "application/json" }, `{"id":${id},"status":"DELIVRD"}`);
-    expect(await source.read(request, Date.now())).toMatchObject({ receipts: [{ messageId: id, status: "delivered" }] });
-  });
-
-  it("do not make an accepted message of an own sender unknown", async () => {
-    const baseUrl = await at({ status: 200, body: `{"id":${id}}` });
-    const sender = carrierSender(
-      "acmeSender",
-      { from: "ACME", baseUrl },
-      {
-        provider: "acme",
-        url: "https://api.acme.example",
-        request: ({ to, text }, made) => ({ url: `${made.baseUrl}/messages`, json: { to, text } }),
-        accepted: ({ json }) => acceptedAs(pick(json, "id")),
-      },
-    );
-    expect(await sender.send(message(), context())).toMatchObject({ outcome: "accepted" });
-  });
-});
 
 describe("the check of credentials", () => {
   it("does not take a web page for a carrier that accepts them", async () => {

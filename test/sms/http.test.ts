@@ -1,7 +1,8 @@
 import { expect, it } from "vitest";
+import { parseJson } from "../../adapters/kit/json.js";
 import type { Fetch } from "../../adapters/kit/transport.js";
-import { type HttpSenderOptions, httpSender } from "../../adapters/sms/http.js";
-import { aMessage, inTime, reference } from "../support/carriers/messages.js";
+import { type HttpSenderOptions, httpReceipts, httpSender } from "../../adapters/sms/http.js";
+import { aMessage, aReceipt, inTime, reference } from "../support/carriers/messages.js";
 
 /** Sends one message and returns the request. */
 async function request(options: HttpSenderOptions, message = aMessage()) {
@@ -163,4 +164,33 @@ it.each<[HttpSenderOptions, RegExp]>([
 ])("invalid options throw at construction: %j", (options, message) => {
   expect(() => httpSender(options)).toThrow(TypeError);
   expect(() => httpSender(options)).toThrow(message);
+});
+
+it("an id of 64 bits that is a JSON number is the same text in the response and in the receipt", async () => {
+  const id = "1234567890123456789";
+  const fetch: Fetch = async () => new Response(`{"data":[{"id":${id}}]}`);
+  const sender = httpSender({ url: "https://sms.example/send?to={to}&text={text}", receiptsById: true, messageId: "data.0.id", fetch });
+  expect(await sender.send(aMessage(), inTime())).toMatchObject({ outcome: "accepted", messageId: id });
+  const secret = "0123456789abcdefABC";
+  const request = aReceipt({ url: `https://otp.example/receipts/http?key=${secret}`, body: `{"id":${id},"status":"DELIVRD"}` });
+  const source = httpReceipts({ secret, statuses: { DELIVRD: "delivered" } });
+  expect(await source.read(request, Date.now())).toMatchObject({ receipts: [{ messageId: id, status: "delivered" }] });
+});
+
+it.each([
+  [`{"1234567890123456789":[1234567890123456789 ,-1234567890123456789]}`, { "1234567890123456789": ["1234567890123456789", "-1234567890123456789"] }],
+  [`["\\"1234567890123456789\\\\",9007199254740991,9007199254740993]`, ['"1234567890123456789\\', 9007199254740991, "9007199254740993"]],
+  ["[0.2500000000000000000,1000000000000000000.0,1000000000000000000e2]", [0.25, 1e18, 1e20]],
+  ["1234567890123456789", "1234567890123456789"],
+  [`{"id":1234567890123456789`, undefined],
+])("JSON keeps integers that no number holds as text, and changes nothing else: %s", (text, value) => {
+  expect(parseJson(text)).toEqual(value);
+});
+
+it("a long text with a long number is read at once, valid or not", () => {
+  const began = performance.now();
+  const escapes = '\\"'.repeat(100_000);
+  expect(parseJson(`{"id":1234567890123456789,"${escapes}`)).toBeUndefined();
+  expect(parseJson(`{"id":1234567890123456789,"a":"${escapes}"}`)).toMatchObject({ id: "1234567890123456789" });
+  expect(performance.now() - began).toBeLessThan(1_000);
 });
