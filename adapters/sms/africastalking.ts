@@ -50,7 +50,7 @@ export function africasTalkingSender(options: AfricasTalkingSenderOptions): SmsS
     credentials: ({ baseUrl }) => ({
       url: `${baseUrl}/version1/user?${new URLSearchParams({ username })}`,
       method: "GET",
-      headers: { apikey: apiKey, accept: "application/json" },
+      headers: { apikey: apiKey },
     }),
     request(message, { baseUrl, from, extra }) {
       const form = new URLSearchParams({ ...extra, username, to: message.to, message: message.text, bulkSMSMode: "1" });

@@ -1,7 +1,6 @@
 import { createHmac } from "node:crypto";
 import { awsReceipts, awsSender } from "phoneproof/senders/aws";
 import { httpSender } from "phoneproof/senders/http";
-import { infobipSender } from "phoneproof/senders/infobip";
 import { plivoReceipts } from "phoneproof/senders/plivo";
 import { twilioSender, twilioWhatsappSender } from "phoneproof/senders/twilio";
 import { describe, expect, it, onTestFinished } from "vitest";
@@ -14,14 +13,6 @@ async function at(answer: Answer): Promise<string> {
   onTestFinished(close);
   return url;
 }
-
-describe("the check of credentials", () => {
-  it("does not take a web page for a carrier that accepts them", async () => {
-    const baseUrl = await at({ status: 200, type: "text/html", body: "<!doctype html><title>Portal</title>" });
-    const sender = infobipSender({ baseUrl, apiKey: "key", from: "ACME" });
-    expect(await sender.verify?.({ signal: AbortSignal.timeout(5_000) })).not.toMatchObject([{ credentials: "accepted" }]);
-  });
-});
 
 describe("the reason of a rejection", () => {
   const rejections = [

@@ -88,6 +88,7 @@ describe.each(carriers)("%s: verify checks the credentials", (name, make, reques
     expect(await verify(make(fetch))).toEqual([{ name, credentials: "accepted" }]);
     expect(asked.map(({ method, url }) => `${method} ${url}`)).toEqual([request]);
     expect(asked[0]?.headers[header]).toBeTruthy();
+    expect(asked[0]?.headers["accept"]).toBe("application/json");
     if (name === "aws") expect(asked[0]?.headers["x-amz-target"]).toBe("PinpointSMSVoiceV2.DescribeSpendLimits");
   });
 
@@ -97,6 +98,11 @@ describe.each(carriers)("%s: verify checks the credentials", (name, make, reques
     [500, "unknown", "HTTP 500"],
   ])("HTTP %i gives `%s`", async (status, word, reason) => {
     expect(await verify(make(answering(status).fetch))).toEqual([{ name, credentials: word, reason }]);
+  });
+
+  it("a web page gives `unknown`: the response is not the carrier's", async () => {
+    const { fetch } = answering(200, "<!doctype html><title>Portal</title>");
+    expect(await verify(make(fetch))).toEqual([{ name, credentials: "unknown", reason: "the response is not the carrier's: check baseUrl" }]);
   });
 
   it("no response gives `unknown`, not `rejected`", async () => {

@@ -50,7 +50,10 @@ export interface CarrierApi<V = unknown> extends Omit<SenderFrame<V>, "hand"> {
   readonly notSent?: (code: string) => boolean;
   /** Whether an error code means that the number is not on this channel. Default: none does. */
   readonly unreachable?: (code: string) => boolean;
-  /** A documented, free request that sends nothing and needs the credentials. Default: none. */
+  /**
+   * A documented, free request that sends nothing and needs the credentials. It asks for JSON: a response of 200 to 299
+   * accepts the credentials only if it is JSON. Default: none.
+   */
   credentials?(context: { readonly baseUrl: string }): CarrierRequest | Promise<CarrierRequest>;
   /** Whether an error code, at any status outside 200 to 299, means invalid credentials. 401 always does. */
   readonly refusesCredentials?: (code: string) => boolean;
@@ -98,7 +101,11 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
     ...sender,
     ...(credentials !== undefined && {
       async verify({ signal }: { readonly signal: AbortSignal }) {
-        return [checkCredentials(api, await ask(transport, () => credentials({ baseUrl }), signal))];
+        const request = async () => {
+          const { headers, ...rest } = await credentials({ baseUrl });
+          return { ...rest, headers: { accept: "application/json", ...headers } };
+        };
+        return [checkCredentials(api, await ask(transport, request, signal))];
       },
     }),
     ...(conversion !== undefined && {
@@ -121,7 +128,11 @@ export function carrierSender<V = unknown>(name: string, options: CarrierOptions
 function checkCredentials<V>(api: CarrierApi<V>, answer: CarrierResponse | NoAnswer): CredentialCheck {
   const name = api.provider;
   if ("reason" in answer) return { name, credentials: "unknown", reason: answer.reason };
-  if (answer.status >= 200 && answer.status < 300) return { name, credentials: "accepted" };
+  if (answer.status >= 200 && answer.status < 300) {
+    // Any server has a page for people.
+    if (answer.json === undefined) return { name, credentials: "unknown", reason: "the response is not the carrier's: check baseUrl" };
+    return { name, credentials: "accepted" };
+  }
   const code = errorToken(api.errorCode?.(answer));
   const refused = answer.status === 401 || (code !== undefined && api.refusesCredentials?.(code) === true);
   return { name, credentials: refused ? "rejected" : "unknown", reason: withCode(`HTTP ${answer.status}`, code) };
