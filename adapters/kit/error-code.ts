@@ -1,7 +1,7 @@
 /** An external error code as a short word; undefined for a sentence or a possible phone number. */
 export function errorToken(value: unknown): string | undefined {
   const text = typeof value === "number" && Number.isSafeInteger(value) ? String(value) : value;
-  return typeof text === "string" && /^[\w.:-]{1,64}$/.test(text) && !/\d{7}/.test(text) ? text : undefined;
+  return typeof text === "string" && /^[\w.:-]{1,128}$/.test(text) && !/\d{7}/.test(text) ? text : undefined;
 }
 
 export function withCode(reason: string, code: string | undefined): string {

@@ -96,10 +96,7 @@ export function awsSender(options: AwsSignedOptions | AwsClientOptions): SmsSend
       }),
     accepted: ({ json }) => acceptedAs(pick(json, "MessageId")),
     // "com.amazonaws.pinpointsmsvoicev2#ValidationException"
-    errorCode: ({ json }) =>
-      String(pick(json, "__type") ?? "")
-        .split("#")
-        .at(-1),
+    errorCode: ({ json }) => withReason(String(pick(json, "__type") ?? "").replace(/^.*#/, ""), json),
     conversion: (MessageId, { baseUrl }) => signed(baseUrl, "PutMessageFeedback", { MessageId, MessageFeedbackStatus: "RECEIVED" }),
     // "Describes the current monthly spend limits",
     // docs.aws.amazon.com/pinpoint/latest/apireference_smsvoicev2/API_DescribeSpendLimits.html; an IAM policy may deny
@@ -130,6 +127,12 @@ function inputOf(message: CodeMessage, { from, extra, ttl }: Made, configuration
     ...(configurationSet !== undefined && { ConfigurationSetName: configurationSet }),
     ...(reference !== undefined && { Context: { ...(isRecord(more) && (more as Record<string, string>)), [contextKey]: reference } }),
   };
+}
+
+/** `ConflictException.DESTINATION_PHONE_NUMBER_OPTED_OUT`: many types of AWS' errors have a `Reason` with a code of its own. */
+function withReason(type: string, error: unknown): string {
+  const reason = pick(error, "Reason");
+  return typeof reason === "string" && /^[A-Z_]+$/.test(reason) ? `${type}.${reason}` : type;
 }
 
 function openCredentials(name: string, credentials: AwsCredentials | undefined): AwsCredentials {
@@ -174,7 +177,7 @@ function judgeError(error: unknown, context: SendContext): SendOutcome {
   const { name, $fault, $metadata } = (error ?? {}) as { name?: unknown; $fault?: unknown; $metadata?: { httpStatusCode?: unknown } };
   const token = errorToken(name);
   // The SDK's own errors need their message: "Region is missing" has the name "Error".
-  const reason = token === undefined ? "an error without a name" : $fault === undefined ? failureOf(error) : token;
+  const reason = token === undefined ? "an error without a name" : $fault === undefined ? failureOf(error) : withReason(token, error);
   const status = $metadata?.httpStatusCode;
   const refused = typeof status === "number" ? surelyNotSent(status) : $fault === "client";
   if (neverConnected(error)) return notSent(withCode("no connection", connectionCode(error)));

@@ -1,5 +1,5 @@
 import { createHmac } from "node:crypto";
-import { awsReceipts, awsSender } from "phoneproof/senders/aws";
+import { awsReceipts } from "phoneproof/senders/aws";
 import { httpSender } from "phoneproof/senders/http";
 import { plivoReceipts } from "phoneproof/senders/plivo";
 import { twilioSender, twilioWhatsappSender } from "phoneproof/senders/twilio";
@@ -15,18 +15,6 @@ async function at(answer: Answer): Promise<string> {
 }
 
 describe("the reason of a rejection", () => {
-  const rejections = [
-    ["ConflictException", "DESTINATION_PHONE_NUMBER_OPTED_OUT"],
-    ["ServiceQuotaExceededException", "MONTHLY_SPEND_LIMIT_REACHED_FOR_TEXT"],
-    ["AccessDeniedException", "ACCOUNT_DISABLED"],
-  ] as const;
-  it.each(rejections)("has AWS' code, of %s %s", async (type, reason) => {
-    const baseUrl = await at({ status: 400, body: JSON.stringify({ __type: type, Message: "No.", Reason: reason }) });
-    const sender = awsSender({ region: "eu-west-1", credentials: { accessKeyId: "id", secretAccessKey: "key" }, baseUrl });
-    const outcome = await sender.send(message(), context());
-    expect(outcome).toMatchObject({ outcome: "rejected", reason: expect.stringContaining(reason) });
-  });
-
   it("names a port that fetch never connects to", async () => {
     const sender = httpSender({ url: "http://127.0.0.1:6000/send?to={to}&text={text}" });
     const outcome = await sender.send(message(), context());

@@ -97,6 +97,12 @@ it.each<[string, unknown, string, string]>([
   ["a page of status 503", fault("503", "client", 503), "unknown", "503"],
   ["a page of status 408", fault("408", "client", 408), "unknown", "408"],
   ["a page of status 403", fault("403", "client", 403), "rejected", "403"],
+  [
+    "a conflict, by its reason",
+    Object.assign(fault("ConflictException", "client", 400), { Reason: "DESTINATION_PHONE_NUMBER_OPTED_OUT" }),
+    "rejected",
+    "ConflictException.DESTINATION_PHONE_NUMBER_OPTED_OUT",
+  ],
   ["an internal error", fault("InternalServerException", "server", 500), "unknown", "InternalServerException"],
   ["no credentials", Object.assign(new Error("x"), { name: "CredentialsProviderError" }), "rejected", "CredentialsProviderError: x"],
   [

@@ -89,7 +89,7 @@ it.each(wrong)("$name: wrong credentials give `rejected` with the HTTP status an
 describe("documented responses", () => {
   const twilioProblem = (status: number, code: number) => json(status, { code, message: "to +14155552671", status });
   const vonageProblem = (status: number, code: string) => json(status, { type: `https://developer.vonage.com/api-errors/messages#${code}`, title: "…" });
-  const awsProblem = (status: number, type: string) => json(status, { __type: type });
+  const awsProblem = (status: number, type: string, fields: object = {}) => json(status, { __type: type, ...fields });
   const infobipStatus = (groupName: string, name: string) => json(200, { messages: [{ messageId: "m1", status: { groupName, name } }] });
   const plain = (status: number, body = "") => ({ status, body, contentType: "text/plain" });
 
@@ -123,6 +123,20 @@ describe("documented responses", () => {
       awsProblem(400, "com.amazonaws.x#ServiceQuotaExceededException"),
       "rejected",
       "HTTP 400, code ServiceQuotaExceededException",
+    ],
+    [
+      awsCarrier,
+      "a spend limit reached, by its reason",
+      awsProblem(400, "ServiceQuotaExceededException", { Reason: "MONTHLY_SPEND_LIMIT_REACHED_FOR_TEXT" }),
+      "rejected",
+      "HTTP 400, code ServiceQuotaExceededException.MONTHLY_SPEND_LIMIT_REACHED_FOR_TEXT",
+    ],
+    [
+      awsCarrier,
+      "a reason that is a sentence",
+      awsProblem(400, "ConflictException", { Reason: "+14155552671 opted out" }),
+      "rejected",
+      "HTTP 400, code ConflictException",
     ],
     [
       messageBirdCarrier,
