@@ -1,6 +1,6 @@
-import { failureOf, withCode } from "./error-code.js";
+import { failureOf } from "./error-code.js";
 import { parseJson } from "./json.js";
-import { connectionCode, isHeader, neverConnected, readText, type Transport } from "./transport.js";
+import { isHeader, readText, type Transport, whyNoResponse, whyNotSent } from "./transport.js";
 
 /** A request to a carrier or another external API. At most one of `json`, `form` and `body`. */
 export interface CarrierRequest {
@@ -60,9 +60,9 @@ export async function ask(
     const text = await readText(response);
     return { status: response.status, text, json: parseJson(text) };
   } catch (error) {
-    const code = connectionCode(error);
-    if (neverConnected(error)) return { sent: false, reason: withCode("no connection", code) };
-    return { sent: true, reason: abort.signal.aborted ? "no response in time" : withCode("the connection was closed before the response", code) };
+    const unsent = whyNotSent(error);
+    if (unsent !== undefined) return { sent: false, reason: unsent };
+    return { sent: true, reason: abort.signal.aborted ? "no response in time" : whyNoResponse(error) };
   } finally {
     for (const timer of timers) clearTimeout(timer);
     signal.removeEventListener("abort", stop);

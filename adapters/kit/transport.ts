@@ -1,3 +1,4 @@
+import { failureOf, withCode } from "./error-code.js";
 import { type OptionNames, optionError, requireSeconds, requireText } from "./option-error.js";
 
 /** The part of `fetch` that senders and lookups use; the global `fetch` and compatible clients match it. */
@@ -103,8 +104,29 @@ export function isHeader(name: string, value: string): boolean {
   return /^[!#$%&'*+.^_`|~\w-]+$/.test(name) && /^[\t\x20-\x7e\x80-\xff]*$/.test(value);
 }
 
-/** Whether a `fetch` error means that nothing was sent: no address, no connection, no TLS. */
-export function neverConnected(error: unknown): boolean {
+/** Why nothing was sent, if a `fetch` error means that; undefined if something may have been sent. */
+export function whyNotSent(error: unknown): string | undefined {
+  if (!neverConnected(error)) return undefined;
+  const messages = causes(error)
+    .flatMap(({ message }) => (typeof message === "string" ? [message] : []))
+    .join("\n");
+  const [, status] = /^Proxy response \((\d+)\)/m.exec(messages) ?? [];
+  if (status !== undefined) return `no connection: the proxy responded with HTTP ${status}`;
+  if (/bad port$/m.test(messages)) return "no connection: fetch blocks this port";
+  return withCode("no connection", connectionCode(error));
+}
+
+/** Why there is no response after a `fetch` error, if something may have been sent. */
+export function whyNoResponse(error: unknown): string {
+  const code = connectionCode(error);
+  const last = causes(error).findLast(({ message }) => message !== "");
+  if (last === undefined || (code !== undefined && /^E[A-Z0-9]+$/.test(code))) return withCode("no response", code);
+  // A URL may contain keys.
+  return withCode(`no response: ${failureOf(last).replace(/https?:\/\/\S+/gi, "…")}`, code);
+}
+
+/** Whether nothing was sent: no address, no connection, no TLS. */
+function neverConnected(error: unknown): boolean {
   return causes(error).some(({ code, syscall, errors, message }) => {
     if (syscall === "connect" || syscall === "getaddrinfo") return true;
     if (typeof code === "string" && connectCodes.test(code)) return true;
@@ -147,8 +169,9 @@ function openSslCode(message: string): string {
 }
 
 /**
- * Codes of failures before a connection is established that name no system call, in Node's fetch and Bun's. Of OpenSSL's,
- * only those by which a peer that speaks no TLS, or none in common with us, ends the handshake.
+ * Codes of failures before a connection is established that name no system call, in Node's fetch and Bun's. A closed
+ * dispatcher of undici takes no request; one that was destroyed may have sent it. Of OpenSSL's, only those by which a
+ * peer that speaks no TLS, or none in common with us, ends the handshake.
  */
 const connectCodes =
-  /^(ECONNREFUSED|ENOTFOUND|ConnectionRefused|FailedToOpenSocket|UND_ERR_CONNECT_TIMEOUT|CERT_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID|ERR_SSL_(WRONG_VERSION_NUMBER|UNSUPPORTED_PROTOCOL|(SSLV3|SSL\/TLS)_ALERT_HANDSHAKE_FAILURE|TLSV1_ALERT_PROTOCOL_VERSION|TLSV1_ALERT_INSUFFICIENT_SECURITY|TLSV1_UNRECOGNIZED_NAME))$/;
+  /^(ECONNREFUSED|ENOTFOUND|ConnectionRefused|FailedToOpenSocket|UND_ERR_(CONNECT_TIMEOUT|CLOSED)|CERT_\w+|DEPTH_ZERO_SELF_SIGNED_CERT|SELF_SIGNED_CERT_IN_CHAIN|UNABLE_TO_\w+|ERR_TLS_CERT_ALTNAME_INVALID|ERR_SSL_(WRONG_VERSION_NUMBER|UNSUPPORTED_PROTOCOL|(SSLV3|SSL\/TLS)_ALERT_HANDSHAKE_FAILURE|TLSV1_ALERT_PROTOCOL_VERSION|TLSV1_ALERT_INSUFFICIENT_SECURITY|TLSV1_UNRECOGNIZED_NAME))$/;

@@ -1,9 +1,9 @@
 import type { CodeMessage, SendContext, SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
-import { errorToken, failureOf, withCode } from "../kit/error-code.js";
+import { errorToken, failureOf } from "../kit/error-code.js";
 import { isRecord, pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierRequest } from "../kit/request.js";
-import { connectionCode, neverConnected } from "../kit/transport.js";
+import { whyNotSent } from "../kit/transport.js";
 import { contextKey } from "./aws-receipts.js";
 import { type CarrierOptions, carrierOptions, carrierSender, surelyNotSent, type Variables } from "./kit/carrier-sender.js";
 import { framedSender, type Made, type SenderOptions, senderOptions } from "./kit/framed-sender.js";
@@ -180,7 +180,8 @@ function judgeError(error: unknown, context: SendContext): SendOutcome {
   const reason = token === undefined ? "an error without a name" : $fault === undefined ? failureOf(error) : withReason(token, error);
   const status = $metadata?.httpStatusCode;
   const refused = typeof status === "number" ? surelyNotSent(status) : $fault === "client";
-  if (neverConnected(error)) return notSent(withCode("no connection", connectionCode(error)));
+  const unsent = whyNotSent(error);
+  if (unsent !== undefined) return notSent(unsent);
   if (refused || name === "CredentialsProviderError") return { outcome: "rejected", reason };
   return { outcome: "unknown", reason: context.signal.aborted ? "no response in time" : reason };
 }

@@ -1,8 +1,7 @@
 import { createHmac } from "node:crypto";
 import { awsReceipts } from "phoneproof/senders/aws";
-import { httpSender } from "phoneproof/senders/http";
 import { plivoReceipts } from "phoneproof/senders/plivo";
-import { twilioSender, twilioWhatsappSender } from "phoneproof/senders/twilio";
+import { twilioWhatsappSender } from "phoneproof/senders/twilio";
 import { describe, expect, it, onTestFinished } from "vitest";
 import { type Answer, carrier, context, message, notification, report } from "./carriers-http-kit.js";
 
@@ -14,36 +13,7 @@ async function at(answer: Answer): Promise<string> {
   return url;
 }
 
-describe("the reason of a rejection", () => {
-  it("names a port that fetch never connects to", async () => {
-    const sender = httpSender({ url: "http://127.0.0.1:6000/send?to={to}&text={text}" });
-    const outcome = await sender.send(message(), context());
-    expect(outcome).toMatchObject({ outcome: "rejected", reason: expect.stringMatching(/port/) });
-  });
-
-  it("has the status with which a proxy refused the connection", async () => {
-    // What undici's ProxyAgent throws.
-    const refused = Object.assign(new Error("Proxy response (407) !== 200 when HTTP Tunneling"), { name: "AbortError", code: "UND_ERR_ABORTED" });
-    const sender = twilioSender({ ...account, fetch: () => Promise.reject(new TypeError("fetch failed", { cause: refused })) });
-    const outcome = await sender.send(message(), context());
-    expect(outcome).toMatchObject({ outcome: "rejected", reason: expect.stringContaining("407") });
-  });
-});
-
-describe("the reason of an unknown outcome", () => {
-  it("has the error of an own fetch that failed before it connected", async () => {
-    const fetch = () => Promise.reject(new ReferenceError("HTTPS_PROXY is not defined"));
-    const outcome = await twilioSender({ ...account, fetch }).send(message(), context());
-    expect(outcome).toMatchObject({ reason: expect.stringContaining("HTTPS_PROXY is not defined") });
-  });
-});
-
 describe("responses", () => {
-  it("of 407, from a proxy on the way, are rejections as all of 400 to 499", async () => {
-    const baseUrl = await at({ status: 407, body: "{}" });
-    expect(await twilioSender({ ...account, baseUrl }).send(message(), context())).toMatchObject({ outcome: "rejected" });
-  });
-
   it("of Twilio that a WhatsApp message failed at once report that the number is not on WhatsApp", async () => {
     const baseUrl = await at({ status: 201, body: '{"sid":"MM1","status":"failed","error_code":63024}' });
     const sender = twilioWhatsappSender({ ...account, contentSid: `HX${"0".repeat(32)}`, baseUrl });

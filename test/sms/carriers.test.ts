@@ -222,7 +222,7 @@ describe("the reason in an outcome contains the cause", () => {
     });
     expect(await failing("ECONNRESET", { syscall: "read" }).send(aMessage(), inTime())).toEqual({
       outcome: "unknown",
-      reason: "the connection was closed before the response, code ECONNRESET",
+      reason: "no response, code ECONNRESET",
     });
   });
 });

@@ -240,6 +240,47 @@ it.each([
   expect(await sendTo("http://127.0.0.1:9", { fetch: () => Promise.reject(error) })).toMatchObject({ outcome });
 });
 
+const fetchFailed = (message: string, fields: object = {}) => new TypeError("fetch failed", { cause: Object.assign(new Error(message), fields) });
+
+it.each([
+  ["bad port", fetchFailed("bad port"), "not sent: no connection: fetch blocks this port"],
+  [
+    "a proxy that opens no tunnel",
+    fetchFailed("Proxy response (407) !== 200 when HTTP Tunneling", { name: "AbortError", code: "UND_ERR_ABORTED" }),
+    "not sent: no connection: the proxy responded with HTTP 407",
+  ],
+  ["a closed dispatcher", fetchFailed("The client is closed", { code: "UND_ERR_CLOSED" }), "not sent: no connection, code UND_ERR_CLOSED"],
+  [
+    "a destroyed dispatcher, which may have sent it",
+    fetchFailed("The client is destroyed", { name: "ClientDestroyedError", code: "UND_ERR_DESTROYED" }),
+    "no response: ClientDestroyedError: The client is destroyed, code UND_ERR_DESTROYED",
+  ],
+  ["an error in an own fetch", new ReferenceError("HTTPS_PROXY is not defined"), "no response: ReferenceError: HTTPS_PROXY is not defined"],
+  [
+    "an error with a URL, a number and the code in it",
+    new TypeError("error sending request for url (https://sms.example/?key=k&to=%2B14155552671): 493817 to +1 415 555 2671"),
+    "no response: TypeError: error sending request for url (… ****** to +…",
+  ],
+  ["no error at all", undefined, "no response"],
+])("an error thrown by fetch is in the reason: %s", async (_, error, reason) => {
+  expect(await sendTo("http://127.0.0.1:9", { fetch: () => Promise.reject(error) })).toEqual({
+    outcome: reason.startsWith("not sent") ? "rejected" : "unknown",
+    reason,
+  });
+});
+
+it("a port that fetch blocks is named, and nothing was sent", async () => {
+  expect(await sendTo("http://127.0.0.1:6000")).toEqual({ outcome: "rejected", reason: "not sent: no connection: fetch blocks this port" });
+});
+
+it("a response of 407 gives `unknown`: Node's fetch turns it into an error without a message or code", async () => {
+  const server = createPlainServer((_, response) => response.writeHead(407).end("{}"));
+  await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
+  const outcome = await sendTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
+  expect(outcome).toEqual({ outcome: "unknown", reason: expect.stringMatching(/^no response: (TypeError: fetch failed|proxy authentication required)$/) });
+  await new Promise((resolve) => server.close(resolve));
+});
+
 it("the global fetch is looked up for each message, so that tools can replace it", async () => {
   const sender = twilioSender(twilioOptions);
   const seen: string[] = [];
