@@ -170,13 +170,11 @@ export async function confirmSubscription({ subscribeUrl, topic }: SnsMessage, f
 async function fetchCertificate(url: string, fetch: Fetch): Promise<X509Certificate | ReceiptReading> {
   try {
     const { status, text } = await get(url, fetch);
-    if (status >= 500) return tryAgain(`SigningCertURL returned status ${status}`);
     if (status === 200) return new X509Certificate(text);
+    return status >= 500 ? tryAgain(`SigningCertURL returned status ${status}`) : badSignature("there is no certificate at SigningCertURL");
   } catch (error) {
-    if (!(error instanceof Error && "code" in error && String(error.code).startsWith("ERR_OSSL")))
-      return tryAgain(`the certificate at SigningCertURL cannot be fetched (${fetchError(error)})`);
+    return tryAgain(`the certificate at SigningCertURL cannot be read (${fetchError(error)})`);
   }
-  return badSignature("there is no certificate at SigningCertURL");
 }
 
 function fetchError(error: unknown): string {

@@ -1,9 +1,8 @@
 import { createHmac } from "node:crypto";
-import { awsReceipts } from "phoneproof/senders/aws";
 import { plivoReceipts } from "phoneproof/senders/plivo";
 import { twilioWhatsappSender } from "phoneproof/senders/twilio";
 import { describe, expect, it, onTestFinished } from "vitest";
-import { type Answer, carrier, context, message, notification, report } from "./carriers-http-kit.js";
+import { type Answer, carrier, context, message, report } from "./carriers-http-kit.js";
 
 const account = { accountSid: `AC${"0".repeat(32)}`, authToken: "token", from: "+15005550006" };
 
@@ -22,13 +21,6 @@ describe("responses", () => {
 });
 
 describe("receipts", () => {
-  it("of AWS are asked for again while a page of HTML stands in for the certificate of SNS", async () => {
-    const topic = "arn:aws:sns:us-east-1:123456789012:sms";
-    const source = awsReceipts({ topicArn: topic, fetch: async () => new Response("<html>maintenance</html>", { headers: { "content-type": "text/html" } }) });
-    const now = Date.now();
-    expect(await source.read(notification(topic, { eventType: "TEXT_DELIVERED", messageId: "1" }, now), now)).toMatchObject({ refused: "unavailable" });
-  });
-
   it("of a subaccount of Plivo are authentic by the main account's V2 signature, as by its V3 signature", async () => {
     const signed = "https://api.example.com/receipts/plivo12345";
     const headers = {

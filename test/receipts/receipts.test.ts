@@ -294,7 +294,7 @@ describe("receipts with bad signatures are rejected and change nothing", () => {
     expect(log.lines).toEqual([
       {
         level: "error",
-        fields: { provider: "aws", reason: "the certificate at SigningCertURL cannot be fetched (ECONNREFUSED)" },
+        fields: { provider: "aws", reason: "the certificate at SigningCertURL cannot be read (ECONNREFUSED)" },
         message: "receipts of aws cannot be verified; the carrier is asked to try again",
       },
     ]);
