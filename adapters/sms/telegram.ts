@@ -1,7 +1,6 @@
 import { createHash, createHmac } from "node:crypto";
 import type { ReceiptSource } from "../../src/ports/receipts.js";
 import type { SendOutcome, SmsSender } from "../../src/ports/sms-sender.js";
-import { errorToken } from "../kit/error-code.js";
 import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import { carrierSender, type FixedOptions, fixedOptions, type Variables } from "./kit/carrier-sender.js";
@@ -71,7 +70,7 @@ export function telegramSender(options: TelegramSenderOptions): SmsSender {
       };
     },
     // `ok: false` means that nothing was sent, whatever the HTTP status, except for a failure of Telegram's own.
-    judgeFirst: ({ status, json }) => (pick(json, "ok") === false && status < 500 ? refused(errorToken(pick(json, "error"))) : undefined),
+    judgeFirst: ({ status, json }) => (pick(json, "ok") === false && status < 500 ? refused(pick(json, "error")) : undefined),
     accepted({ json }) {
       const outcome = acceptedAs(pick(json, "result", "request_id"));
       const cost = pick(json, "result", "request_cost");
@@ -86,9 +85,9 @@ function mayBeCalled(url: string): boolean {
   return url.startsWith("https://") && Buffer.byteLength(url) <= 256;
 }
 
-function refused(code: string | undefined): SendOutcome {
+function refused(code: unknown): SendOutcome {
   if (code === "MESSAGE_ALREADY_SENT") return { outcome: "accepted" };
-  return { ...rejectedWith(code), ...(code !== undefined && notOnTelegram.has(code) && { unreachable: true }) };
+  return rejectedWith(code, notOnTelegram);
 }
 
 const words = statusWords({

@@ -98,7 +98,7 @@ export function twilioWhatsappSender(options: TwilioWhatsappSenderOptions): SmsS
   return carrierSender(name, options, {
     ...api,
     provider: "twilio",
-    accepted,
+    accepted: (answer) => accepted(answer, notOnWhatsapp),
     channel: "whatsapp",
     fromElse: "messagingServiceSid",
     request(message, { baseUrl, from, extra }) {
@@ -113,9 +113,9 @@ export function twilioWhatsappSender(options: TwilioWhatsappSenderOptions): SmsS
   });
 }
 
-function accepted({ json }: CarrierResponse): SendOutcome {
+function accepted({ json }: CarrierResponse, unreachableBy?: ReadonlySet<string>): SendOutcome {
   const status = pick(json, "status");
-  return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code")) : acceptedAs(pick(json, "sid"));
+  return typeof status === "string" && unsent.has(status) ? rejectedWith(pick(json, "error_code"), unreachableBy) : acceptedAs(pick(json, "sid"));
 }
 
 const words = statusWords({

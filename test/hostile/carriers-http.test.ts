@@ -12,14 +12,6 @@ async function at(answer: Answer): Promise<string> {
   return url;
 }
 
-describe("responses", () => {
-  it("of Twilio that a WhatsApp message failed at once report that the number is not on WhatsApp", async () => {
-    const baseUrl = await at({ status: 201, body: '{"sid":"MM1","status":"failed","error_code":63024}' });
-    const sender = twilioWhatsappSender({ ...account, contentSid: `HX${"0".repeat(32)}`, baseUrl });
-    expect(await sender.send(message(), context())).toMatchObject({ outcome: "rejected", unreachable: true });
-  });
-});
-
 describe("receipts", () => {
   it("of a subaccount of Plivo are authentic by the main account's V2 signature, as by its V3 signature", async () => {
     const signed = "https://api.example.com/receipts/plivo12345";

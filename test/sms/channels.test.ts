@@ -203,6 +203,9 @@ describe("whatsapp through carriers", () => {
     for (const code of [63003, 63024])
       expect((await refused(code)).outcome).toEqual({ outcome: "rejected", reason: `HTTP 400, code ${code}`, unreachable: true });
     expect((await refused(63016)).outcome).toEqual({ outcome: "rejected", reason: "HTTP 400, code 63016" });
+    const failed = (error_code: number) => send(twilioWhatsappCarrier, make, {}, json(201, { sid: "MM1", status: "failed", error_code }));
+    expect((await failed(63024)).outcome).toEqual({ outcome: "rejected", reason: "rejected by the carrier, code 63024", unreachable: true });
+    expect((await failed(63016)).outcome).toEqual({ outcome: "rejected", reason: "rejected by the carrier, code 63016" });
   });
 
   it("vonage: sends a custom message with the template", async () => {

@@ -7,9 +7,18 @@ export function acceptedAs(id: unknown): SendOutcome {
   return messageId === undefined ? { outcome: "unknown", reason: "the carrier's response is not in the expected format" } : { outcome: "accepted", messageId };
 }
 
-/** Rejected within a response of 200 to 299. */
-export function rejectedWith(code: unknown): Extract<SendOutcome, { readonly outcome: "rejected" }> {
-  return { outcome: "rejected", reason: withCode("rejected by the carrier", errorToken(code)) };
+/**
+ * Rejected within a response of 200 to 299.
+ *
+ * @param unreachableBy Codes which mean that the number is not on the channel. Default: none does.
+ */
+export function rejectedWith(code: unknown, unreachableBy?: ReadonlySet<string>): Extract<SendOutcome, { readonly outcome: "rejected" }> {
+  const token = errorToken(code);
+  return {
+    outcome: "rejected",
+    reason: withCode("rejected by the carrier", token),
+    ...(token !== undefined && unreachableBy?.has(token) && { unreachable: true }),
+  };
 }
 
 /** Rejected because nothing was sent. */
