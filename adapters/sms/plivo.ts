@@ -108,11 +108,12 @@ export function plivoReceipts(options: { readonly authToken: string | readonly s
       const form = bodyForm(request);
       if (form === undefined) return malformed("the body is not UTF-8");
       // The second is made with the main account's token if a subaccount sent the message.
-      const v3 = [request.header("x-plivo-signature-v3"), request.header("x-plivo-signature-ma-v3")].filter((header) => header !== undefined);
-      const isV3 = v3.length > 0;
-      const given = isV3 ? v3.join(",") : options.acceptV2 === false ? undefined : request.header("x-plivo-signature-v2");
+      const made = (version: string) => ["", "ma-"].flatMap((account) => request.header(`x-plivo-signature-${account}${version}`) ?? []).join(",");
+      const v3 = made("v3");
+      const isV3 = v3 !== "";
+      const given = isV3 ? v3 : options.acceptV2 === false ? "" : made("v2");
       const nonce = request.header(isV3 ? "x-plivo-signature-v3-nonce" : "x-plivo-signature-v2-nonce");
-      if (given === undefined || nonce === undefined) return badSignature("there is no X-Plivo-Signature header that counts, or no nonce");
+      if (given === "" || nonce === undefined) return badSignature("there is no X-Plivo-Signature header that counts, or no nonce");
       const signed = isV3 ? `${signedContent(request.url, form)}.${nonce}` : bareUrl(request.url) + nonce;
       const signatures = given.split(",").map((signature) => signature.trim());
       const authentic = tokens.some((token) => {

@@ -495,7 +495,7 @@ describe("the carriers' error codes", () => {
   });
 });
 
-it("plivo: the main account's signature counts as V3, and a valid V2 signature does not make up for an invalid V3 one", async () => {
+it("plivo: the main account's signature counts as V3 or V2, and a valid V2 signature does not make up for an invalid V3 one", async () => {
   const { source } = signed["plivo"]!;
   const request = await good(signed["plivo"]!);
   const v3 = request.header("x-plivo-signature-v3");
@@ -509,9 +509,10 @@ it("plivo: the main account's signature counts as V3, and a valid V2 signature d
     .update(`${request.url.replace(/\?.*/, "")}1`)
     .digest("base64");
   const both = { "x-plivo-signature-v2": v2, "x-plivo-signature-v2-nonce": "1" };
-  expect(await source.read(named({ ...both, "x-plivo-signature-v3": undefined, "x-plivo-signature-v3-nonce": undefined }), now)).toMatchObject({
-    vouched: false,
-  });
+  const noV3 = { "x-plivo-signature-v3": undefined, "x-plivo-signature-v3-nonce": undefined };
+  expect(await source.read(named({ ...both, ...noV3 }), now)).toMatchObject({ vouched: false });
+  const main = { ...both, "x-plivo-signature-v2": "AAAA", "x-plivo-signature-ma-v2": v2, ...noV3 };
+  expect(await source.read(named(main), now)).toMatchObject({ vouched: false });
   expect(await source.read(named({ ...both, "x-plivo-signature-v3": "AAAA" }), now)).toMatchObject({ refused: "signature" });
 });
 
