@@ -966,13 +966,13 @@ describe.skipIf(!hasChromium("<otp-input>"))("<otp-input>", () => {
 
     test("another code that a page sets after a wrong one is valid for the form", () =>
       pages.on("<form><otp-input name=code value=123456></otp-input></form>", async (page) => {
-        const after = (change: object) => element(page, (otp, all) => [Object.assign(otp, all).checkValidity(), otp.value], change);
-        expect(await after({ status: "invalid" })).toEqual([false, "123456"]);
-        expect(await after({ value: "123456" })).toEqual([false, "123456"]);
-        expect(await after({ value: "" })).toEqual([true, ""]);
-        expect(await after({ value: "123456" })).toEqual([false, "123456"]);
-        expect(await after({ value: "222222" })).toEqual([true, "222222"]);
-        expect(await after({ answer: { status: "invalid" } })).toEqual([false, "222222"]);
+        const changed = (change: object) => element(page, (otp, all) => [Object.assign(otp, all).checkValidity(), otp.value], change);
+        expect(await changed({ status: "invalid" })).toEqual([false, "123456"]);
+        expect(await changed({ value: "123456" })).toEqual([false, "123456"]);
+        expect(await changed({ value: "" })).toEqual([true, ""]);
+        expect(await changed({ value: "123456" })).toEqual([false, "123456"]);
+        expect(await changed({ value: "222222" })).toEqual([true, "222222"]);
+        expect(await changed({ answer: { status: "invalid" } })).toEqual([false, "222222"]);
       }));
 
     test("a field that a page empties after a wrong code stays marked as wrong, but valid for the form", () =>
