@@ -1,0 +1,104 @@
+import { describe, expect, onTestFinished, test } from "vitest";
+import { memoryStore } from "../../adapters/store/memory/index.js";
+import { createVerifier, type VerifierOptions } from "../../src/index.js";
+import { createTestVerifier } from "../../src/testing/index.js";
+import { inbox, logger, secret } from "../support/verifier.js";
+import { newDesk, number } from "./support-and-admin-kit.js";
+
+const desk = (...options: Parameters<typeof newDesk>) => {
+  const made = newDesk(...options);
+  onTestFinished(made.remove);
+  return made;
+};
+
+describe("why", () => {
+  test("reports that the code of a delivery was sent, not that wrong codes used up its tries", async () => {
+    const { verifier, why } = desk({ conversion: "reported" });
+    const { status } = await verifier.deliver({ phone_number: number, code: "123456" });
+    expect(status).toBe("sent");
+    const said = await why();
+    expect(said).toContain("the carrier accepted it");
+    expect(said).not.toMatch(/Ended|wrong codes|tries|start a new verification/);
+  });
+
+  test("reports that a verification was canceled, not that it expired at a time yet to come", async () => {
+    const { verifier, why } = desk();
+    await verifier.verifications.start({ phone_number: number });
+    const canceled = await verifier.verifications.cancel({ phone_number: number });
+    expect(canceled?.status).toBe("canceled");
+    const said = await why();
+    expect(said).toMatch(/canceled/);
+    expect(said).not.toContain(`expired at ${canceled?.expires_at.slice(11, 19)}`);
+  });
+
+  test("no longer tells the user to wait once the limit was lifted", async () => {
+    const { verifier, run, why } = desk({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
+    const create = async () => (await verifier.createAuthentication({ phone_number: number })).status;
+    expect(await create()).toBe("pending");
+    expect(await create()).toBe("rate_limited");
+    await expect.poll(async () => (await verifier.history({ phone_number: number })).length).toBe(2);
+    expect(await why()).toContain("There is room again at");
+    expect(await run("unlock", number)).toContain("the user can ask for a code again");
+    expect(await why()).not.toMatch(/There is room again at|Wait until there is room/);
+  });
+
+  test("does not say that a customer's cap without perVerified grows with each verified user", async () => {
+    const { verifier, code, why } = desk({ policy: { limits: { perCustomer: [{ limit: 2, window: 3600 }] } } });
+    for (const phone_number of ["+33622345678", "+33632345678"]) {
+      const { authentication_uuid } = await verifier.createAuthentication({ phone_number });
+      expect(await verifier.check({ authentication_uuid, check_code: code() })).toMatchObject({ status: "valid" });
+    }
+    const { status } = await verifier.createAuthentication({ phone_number: number });
+    expect(status).toBe("rate_limited");
+    await expect.poll(async () => (await verifier.history({ phone_number: number })).length).toBe(1);
+    const said = await why();
+    expect(said).toContain("the rule perCustomer 2/3600s");
+    expect(said).not.toContain("grows by 3");
+  });
+});
+
+describe("stats", () => {
+  test("without options, of a verifier that keeps less than a week, prints what is kept or names --days", async () => {
+    const { verifier, run, module } = desk();
+    await verifier.createAuthentication({ phone_number: number });
+    await verifier.close();
+    const printed = await run("stats", module("statistics: { keep: 6 * 86_400 }")).catch(({ message }: Error) => message);
+    expect(printed).toMatch(/1 messages? sent|--days/);
+  });
+});
+
+describe("a list function", () => {
+  test("that returns fetch's response keeps the last list, and logs it", async () => {
+    const log = logger();
+    let asked = 0;
+    const block = async () => (++asked === 1 ? { numbers: [number] } : (new Response(JSON.stringify({ numbers: [number] })) as object));
+    const { verifier, clock, close } = createTestVerifier({ lists: { block }, logger: log });
+    onTestFinished(close);
+    const create = () => verifier.createAuthentication({ phone_number: number });
+    await expect(create()).rejects.toMatchObject({ code: "blocked_number" });
+    clock.advance(31_000);
+    await expect(create()).rejects.toMatchObject({ code: "blocked_number" }); // refreshes it in the background
+    await expect.poll(() => asked).toBe(2);
+    await new Promise(setImmediate);
+    await expect(create()).rejects.toMatchObject({ code: "blocked_number" });
+    expect(JSON.stringify(log.lines)).toContain("a list could not be refreshed");
+  });
+});
+
+describe("a stored policy", () => {
+  test("that the verifier would not accept, a ceiling without prices, is a logged 503, not a limit that users reach", async () => {
+    const log = logger();
+    const store = memoryStore();
+    const options = { store, secret, countries: ["FR"], customers: "store", callbacks: { worker: false }, logger: log } satisfies Partial<VerifierOptions>;
+    const priced = createVerifier({ ...options, sender: { ...inbox(), plan: () => ({ route: "main", price: 0.05 }) } });
+    const unpriced = createVerifier({ ...options, sender: inbox() });
+    onTestFinished(async () => {
+      await Promise.all([priced.close(), unpriced.close()]);
+    });
+    const policy = { limits: { spend: [{ amount: 5, per: "day" as const }] } };
+    await expect(unpriced.customers.create({ name: "ACME", policy })).rejects.toThrow("needs to know what a message costs");
+    const { customer_uuid } = await priced.customers.create({ name: "ACME", policy });
+    await expect(unpriced.createAuthentication({ customer_uuid, phone_number: number })).rejects.toMatchObject({ code: "unavailable" });
+    expect(JSON.stringify(log.lines)).toContain("needs to know what a message costs");
+  });
+});
