@@ -5,10 +5,11 @@ import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, test } from "vitest";
+import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFinished, test } from "vitest";
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { firstDayHint } from "../../src/cli/first-day.js";
+import { systemClock } from "../../src/core/clocks.js";
 import { createVerifier, type SendOutcome, type Store, type Verifier, type VerifierOptions } from "../../src/index.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { type Connected, clients } from "../support/redis-clients.js";
@@ -239,6 +240,40 @@ describe("the first afternoon: the sixth test message to one range is blocked, a
     set.clock.advance(2 * 86_400_000);
     for (let index = 0; index < 5; index++) await set.create({ phone_number: numberOf(index) });
     expect(await blocked(numberOf(5))).toBeUndefined();
+  });
+});
+
+describe("why", () => {
+  /** Its sentences about the newest request of the number, without line breaks. */
+  const newest = async () => {
+    const { answer } = await json(["why", phone], { PHONEPROOF_DATA: file });
+    const [first] = answer["authentications"] as readonly { readonly sentences: readonly string[] }[];
+    return first?.sentences.join(" ");
+  };
+  const desk = (options: Partial<VerifierOptions> = {}) => {
+    const { verifier, box } = service(sqliteStore({ file }), options);
+    onTestFinished(() => verifier.close());
+    return { verifier, box };
+  };
+
+  test.each([
+    ["a code", [{ code: "123456" }]],
+    ["a notice", [{ text: "You signed in." }]],
+    ["five codes", ["1", "2", "3", "4", "5"].map((digit) => ({ code: digit.repeat(6) }))],
+  ])("reports that a delivery of %s was sent, and then that it was confirmed", async (_what, messages) => {
+    const { verifier } = desk({ conversion: "reported" });
+    for (const message of messages) expect(await verifier.deliver({ phone_number: phone, ...message })).toMatchObject({ status: "sent" });
+    const open = await newest();
+    expect(open).toMatch(/^A code was sent, and has not been confirmed yet\. Message \d at \S+ UTC: beta accepted it/);
+    expect(open).not.toMatch(/Ended|wrong codes|tries|start a new verification/);
+    await verifier.confirm({ phone_number: phone });
+    expect(await newest()).toMatch(/^Confirmed: the user got in\. /);
+  });
+
+  test("reports that a delivery expired", async () => {
+    const { verifier } = desk({ conversion: "reported", clock: { ...systemClock(), now: () => Date.now() - 60_000 } });
+    await verifier.deliver({ phone_number: phone, code: "123456", expires_in: 30 });
+    expect(await newest()).toMatch(/^Ended without a confirmation: it expired at \S+ UTC\. /);
   });
 });
 

@@ -47,12 +47,16 @@ function sentencesOf(one: Explanation, now: number): string[] {
   ];
 }
 
-function outcomeOf({ status, validated, sends, left, expires_at, wrong_codes, decisions }: Explanation): string {
-  if (validated) return "Verified: the right code was entered.";
+function outcomeOf({ purpose, status, validated, sends, left, expires_at, wrong_codes, decisions }: Explanation): string {
+  // Another server checks the codes of a delivery, and may report that the user got in.
+  const isDelivery = purpose !== undefined;
+  if (validated) return isDelivery ? "Confirmed: the user got in." : "Verified: the right code was entered.";
   if (status === "rate_limited") return "Not sent: a limit was reached (rate_limited).";
   if (status === "spam_detected") return "Not sent: an anti-spam rule blocked it (spam_detected).";
   if (sends.length === 0) return "Nothing was sent: the request ended before its message.";
   if (sends.every(({ state }) => state === "rejected")) return "Nothing was sent: every carrier rejected the message.";
+  if (isDelivery)
+    return left.seconds > 0 ? "A code was sent, and has not been confirmed yet." : `Ended without a confirmation: it expired at ${timeOf(expires_at)}.`;
   if (left.seconds === 0) return `Ended without a right code: it expired at ${timeOf(expires_at)}, or was canceled.`;
   if (left.checks === 0 && decisions.some(({ rule }) => rule === "guesses")) return "No code is accepted: a limit was reached.";
   if (left.checks === 0) return `Ended without a right code: ${countOf(wrong_codes, "wrong code")} used up its tries. The user can start a new verification.`;
