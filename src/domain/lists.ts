@@ -82,8 +82,7 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
     faulty += 1;
     if (problems.length < 10) problems.push({ path, message });
   };
-  // An iterable or a promise has none of the keys below, and would pass for an empty list.
-  if (typeof list !== "object" || list === null || Symbol.iterator in list || "then" in list) {
+  if (!isPlainObject(list)) {
     problem([], "must be { numbers?, cidrs?, devices? }, or a function that returns it");
     return { problems, faulty };
   }
@@ -122,6 +121,14 @@ export function* readingList(list: unknown): Generator<undefined, ReadList, unde
     },
   };
   return { index, problems, faulty };
+}
+
+/** A promise, a Map or a response of fetch has none of the keys of a list, and would pass for an empty one. */
+function isPlainObject(value: unknown): value is object {
+  if (typeof value !== "object" || value === null) return false;
+  const prototype: unknown = Object.getPrototypeOf(value);
+  // `Object.prototype`, also that of another realm, inherits from nothing.
+  return prototype === null || Object.getPrototypeOf(prototype) === null;
 }
 
 /** Entries of one kind. */

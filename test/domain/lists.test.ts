@@ -1,4 +1,5 @@
 import { createRequire } from "node:module";
+import { runInNewContext } from "node:vm";
 import fc from "fast-check";
 import ipaddr from "ipaddr.js";
 import { type CountryCode, getCountryCallingCode } from "libphonenumber-js/max";
@@ -206,6 +207,10 @@ describe("an invalid entry is left out and reported with its place and the fix",
     [new Set([number])],
     [new Map()],
     [Promise.resolve({})],
+    [new Response("{}")],
+    [new Date()],
+    [new Error("down")],
+    [new (class List {})()],
     [{ numbers: number }],
     [{ cidrs: new Set() }],
     [{ devices: null }],
@@ -214,6 +219,10 @@ describe("an invalid entry is left out and reported with its place and the fix",
     expect(index).toBeUndefined();
     expect(faulty).toBe(1);
     expect(problems[0]?.message).toMatch(/^must be (a list of strings|\{ numbers\?, cidrs\?, devices\? \}, or a function that returns it)$/);
+  });
+
+  it("a plain object without a prototype, or of another realm, is a list", () => {
+    for (const list of [Object.create(null), runInNewContext("({})")]) expect(readList(list).problems).toEqual([]);
   });
 
   it("with an unknown key, which may be a misspelled one, it is not a list (docs/contract.md#lists)", () => {

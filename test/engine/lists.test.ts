@@ -193,7 +193,7 @@ describe("lists that cannot be loaded", () => {
     };
     await Promise.all([judge(), waiting[0]?.answer(on)]);
     expect(await refresh(({ fail }) => fail(new Error("down")))).toEqual(blocked);
-    expect(await refresh(({ answer }) => answer({ Numbers: [number] }))).toEqual(blocked);
+    expect(await refresh(({ answer }) => answer(new Response("{}") as object))).toEqual(blocked);
     expect(await refresh(({ answer }) => answer(on))).toEqual(blocked);
     expect(await refresh(({ fail }) => fail(new Error("down again")))).toEqual(blocked);
     expect(await judge()).toEqual(blocked);

@@ -1,7 +1,6 @@
 import { describe, expect, onTestFinished, test } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier, type VerifierOptions } from "../../src/index.js";
-import { createTestVerifier } from "../../src/testing/index.js";
 import { inbox, logger, secret } from "../support/verifier.js";
 import { newDesk, number } from "./support-and-admin-kit.js";
 
@@ -55,24 +54,6 @@ describe("stats", () => {
     await verifier.close();
     const printed = await run("stats", module("statistics: { keep: 6 * 86_400 }")).catch(({ message }: Error) => message);
     expect(printed).toMatch(/1 messages? sent|--days/);
-  });
-});
-
-describe("a list function", () => {
-  test("that returns fetch's response keeps the last list, and logs it", async () => {
-    const log = logger();
-    let asked = 0;
-    const block = async () => (++asked === 1 ? { numbers: [number] } : (new Response(JSON.stringify({ numbers: [number] })) as object));
-    const { verifier, clock, close } = createTestVerifier({ lists: { block }, logger: log });
-    onTestFinished(close);
-    const create = () => verifier.createAuthentication({ phone_number: number });
-    await expect(create()).rejects.toMatchObject({ code: "blocked_number" });
-    clock.advance(31_000);
-    await expect(create()).rejects.toMatchObject({ code: "blocked_number" }); // refreshes it in the background
-    await expect.poll(() => asked).toBe(2);
-    await new Promise(setImmediate);
-    await expect(create()).rejects.toMatchObject({ code: "blocked_number" });
-    expect(JSON.stringify(log.lines)).toContain("a list could not be refreshed");
   });
 });
 
