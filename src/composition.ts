@@ -92,7 +92,7 @@ export function compose(options: VerifierOptions) {
   register<CustomersOfStore>(tokens.customers, (inner) => {
     const { invalidate } = inner.resolve<StoredCustomers>(tokens.source);
     const parts = inner.resolve<StoredCustomersParts>(tokens.storedCustomers);
-    return createCustomers({ ...parts, sender: options.sender, invalidate, inUse: options.customers === "store" });
+    return createCustomers({ ...parts, invalidate, inUse: options.customers === "store" });
   });
   register<Accounts>(tokens.accounts, (inner) =>
     createAccounts(

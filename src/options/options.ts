@@ -5,10 +5,9 @@ import { ignoreRejection, isPromise, synchronous } from "../domain/promises.js";
 import { isCellRule } from "../domain/spam.js";
 import { VerifierError } from "../errors.js";
 import type { Customer } from "../ports/customers.js";
-import type { SmsSender } from "../ports/sms-sender.js";
 import { isVerifier } from "./fields.js";
 import { invalidOptions, optionErrors, parse, plainWords } from "./option-errors.js";
-import { policyErrors, ruleErrors } from "./rules.js";
+import { policyErrors, ruleErrors, spendError } from "./rules.js";
 import { schemas, type ValidOptions } from "./schema.js";
 import type { CallbackOptions, VerifierOptions } from "./types.js";
 
@@ -54,6 +53,8 @@ function settingsOf({ store, sender, customers, lookup, telemetry, logger, clock
     ownCells: same.spamRules.filter(isCellRule).map(({ name, seed, mode = "enforce", perVerified = 2 }) => ({ name, seed, mode, perVerified })),
     /** Of the sender. */
     channels: sender.channels ?? [sender.channel ?? ("sms" as const)],
+    /** Why it can keep no spend ceiling; `undefined`: it can. */
+    noCeiling: spendError(sender),
     callsFixedLines:
       sender.callsFixedLines && ((country: string | undefined) => synchronous("sender.callsFixedLines", sender.callsFixedLines?.(country)) === true),
     /** Without a slash at its end; `undefined`: receipts are not accepted. */
@@ -72,7 +73,7 @@ export function readCustomer(answer: unknown): Customer {
 /** A customer's policy, under the rules of the configuration. Throws `invalid_options`. */
 export function readCustomerPolicy(settings: Settings, change: unknown): Policy {
   const policy = withOverride(settings.policy, parse(schemas().PolicyChange, change, "policy"));
-  const problems = policyErrors("policy", policy, settings.message);
+  const problems = policyErrors("policy", policy, settings.message, settings.noCeiling);
   if (problems.length > 0) throw invalidOptions(problems);
   return policy;
 }
@@ -80,17 +81,12 @@ export function readCustomerPolicy(settings: Settings, change: unknown): Policy 
 type CustomerCalls = ReturnType<typeof schemas>["CustomerCalls"];
 
 /** The argument of a call of `verifier.customers`. Throws `bad_request`, which names each field and the fix. */
-export function readCustomerCall<Call extends keyof CustomerCalls>(
-  settings: Settings,
-  sender: SmsSender,
-  call: Call,
-  given: unknown,
-): z.output<CustomerCalls[Call]> {
+export function readCustomerCall<Call extends keyof CustomerCalls>(settings: Settings, call: Call, given: unknown): z.output<CustomerCalls[Call]> {
   const schema = schemas().CustomerCalls[call];
   const parsed = schema.safeParse(given, { error: plainWords });
   if (!parsed.success) throw new VerifierError("bad_request", optionErrors(parsed.error, schema, "the argument").join("; "));
   const { policy: change } = parsed.data as { readonly policy?: PolicyOverride | null };
-  const problems = change ? policyErrors("policy", withOverride(settings.policy, change), settings.message, sender) : [];
+  const problems = change ? policyErrors("policy", withOverride(settings.policy, change), settings.message, settings.noCeiling) : [];
   if (problems.length > 0) throw new VerifierError("bad_request", problems.join("; "));
   return parsed.data as z.output<CustomerCalls[Call]>;
 }

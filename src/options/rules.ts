@@ -16,7 +16,7 @@ export function ruleErrors(options: ValidOptions): string[] {
     // Once each: policies with codes of the same length have the same errors of texts.
     ...new Set(
       [["policy", policy] as const, ...own].flatMap(([path, one]) => [
-        ...(one ? policyErrors(path, one, message, sender) : []),
+        ...(one ? policyErrors(path, one, message, spendError(sender)) : []),
         ...(conversion === "unknown" && one && one.limits.spend.length === 0 ? [`${path}.limits.spend ${needsCeiling}`] : []),
         ...(needsPrice && one && one.limits.spend.length > 0 ? [`${path}.limits.spend ${needsLookupPrice}`] : []),
       ]),
@@ -36,21 +36,21 @@ const needsCeiling =
 /** Without a price, lookups cannot count towards a ceiling (docs/contract.md#lookup-ceiling). */
 const needsLookupPrice = "needs to know what a lookup costs: give lookup, or each provider of its chain, a price; 0 where it costs nothing";
 
-/** What is wrong with a policy. `sender`: omitted where its prices are not in question. */
-export function policyErrors(path: string, policy: Policy, message: MessageTemplate, sender?: SmsSender): string[] {
+/** What is wrong with a policy. `noCeiling`: why no spend ceiling can be kept. */
+export function policyErrors(path: string, policy: Policy, message: MessageTemplate, noCeiling: string | undefined): string[] {
   const found = [
     [`${path}: `, guessBudgetError(policy)],
     [`${path}.`, lifetimeError(policy)],
     [`${path}.`, cooldownError(policy)],
     ["message.", templateError(message, policy.codeLength)],
-    [`${path}.limits.callSpend `, policy.limits.callSpend.length > 0 ? sender && spendError(sender) : undefined],
-    [`${path}.limits.spend `, policy.limits.spend.length > 0 ? sender && spendError(sender) : undefined],
+    [`${path}.limits.callSpend `, policy.limits.callSpend.length > 0 ? noCeiling : undefined],
+    [`${path}.limits.spend `, policy.limits.spend.length > 0 ? noCeiling : undefined],
   ];
   return found.flatMap(([start, problem]) => (problem === undefined ? [] : [`${start}${problem}`]));
 }
 
 /** Why this sender cannot keep a spend ceiling. */
-function spendError({ plan, unpriced = [] }: SmsSender): string | undefined {
+export function spendError({ plan, unpriced = [] }: SmsSender): string | undefined {
   if (plan === undefined)
     return "needs to know what a message costs: send through router({ routes: [{ name, sender, price }] }), or give the sender a method plan";
   return unpriced.length === 0 ? undefined : `needs a price for every message: set price of the router's ${unpriced.map((name) => `"${name}"`).join(", ")}`;

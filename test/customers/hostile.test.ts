@@ -4,7 +4,7 @@ import { describe, expect, it } from "vitest";
 import { memoryStore } from "../../adapters/store/memory/index.js";
 import { generateApiKey, type Store, type VerifierOptions } from "../../src/index.js";
 import { type FixedClock, fixedClock } from "../../src/testing/fixed-clock.js";
-import { errorCode, numberOf, secret, setUp, start } from "../support/verifier.js";
+import { errorCode, inbox, numberOf, secret, setUp, start } from "../support/verifier.js";
 import { storedVerifier } from "./life.js";
 
 const crc32 = (zlib as unknown as { crc32(text: string): number }).crc32;
@@ -516,6 +516,14 @@ describe("policy overrides and callback secrets follow the rules of the options 
     for (const asked of [customers.create(change as never), customers.update({ customer_uuid, ...change } as never)])
       await expect(asked).rejects.toMatchObject({ code: "bad_request", status: 400, message: expect.stringContaining(message) });
     expect(calls).toEqual([]);
+  });
+
+  it("are checked again by each verifier that reads them: a ceiling without prices is a logged 503", async () => {
+    const { clock, store, there } = setting();
+    const priced = storedVerifier(store, clock, { sender: { ...inbox(), plan: () => ({ route: "main", price: 0.05 }) } });
+    const { customer_uuid } = await priced.verifier.customers.create({ policy: { limits: { spend: [{ amount: 5, per: "day" }] } } });
+    expect(await errorCode(there.verifier.createAuthentication({ customer_uuid, phone_number: numberOf(7) }))).toBe("unavailable");
+    expect(String(there.log.lines[0]?.fields["err"])).toContain("policy.limits.spend needs to know what a message costs");
   });
 
   it("apply to this customer only, from then on, until null removes them", async () => {

@@ -76,6 +76,7 @@ describe("docs/options.md: the table of defaults", () => {
       // These depend on the sender.
       callsFixedLines: undefined,
       channels: ["sms"],
+      noCeiling: expect.stringContaining("needs to know what a message costs"),
     };
     expect({ ...none, ...noRules }).toStrictEqual(empty);
     expect(lists).toEqual({});

@@ -1,7 +1,4 @@
 import { describe, expect, onTestFinished, test } from "vitest";
-import { memoryStore } from "../../adapters/store/memory/index.js";
-import { createVerifier, type VerifierOptions } from "../../src/index.js";
-import { inbox, logger, secret } from "../support/verifier.js";
 import { newDesk, number } from "./support-and-admin-kit.js";
 
 const desk = (...options: Parameters<typeof newDesk>) => {
@@ -54,23 +51,5 @@ describe("stats", () => {
     await verifier.close();
     const printed = await run("stats", module("statistics: { keep: 6 * 86_400 }")).catch(({ message }: Error) => message);
     expect(printed).toMatch(/1 messages? sent|--days/);
-  });
-});
-
-describe("a stored policy", () => {
-  test("that the verifier would not accept, a ceiling without prices, is a logged 503, not a limit that users reach", async () => {
-    const log = logger();
-    const store = memoryStore();
-    const options = { store, secret, countries: ["FR"], customers: "store", callbacks: { worker: false }, logger: log } satisfies Partial<VerifierOptions>;
-    const priced = createVerifier({ ...options, sender: { ...inbox(), plan: () => ({ route: "main", price: 0.05 }) } });
-    const unpriced = createVerifier({ ...options, sender: inbox() });
-    onTestFinished(async () => {
-      await Promise.all([priced.close(), unpriced.close()]);
-    });
-    const policy = { limits: { spend: [{ amount: 5, per: "day" as const }] } };
-    await expect(unpriced.customers.create({ name: "ACME", policy })).rejects.toThrow("needs to know what a message costs");
-    const { customer_uuid } = await priced.customers.create({ name: "ACME", policy });
-    await expect(unpriced.createAuthentication({ customer_uuid, phone_number: number })).rejects.toMatchObject({ code: "unavailable" });
-    expect(JSON.stringify(log.lines)).toContain("needs to know what a message costs");
   });
 });

@@ -54,7 +54,7 @@ describe("secrets that sign callbacks", () => {
   const configured = (...webhookSecrets: string[]) => ({ customers: [{ ...customer(generateApiKey().key).customers[0], webhookSecrets }] });
   const called = (call: "create" | "update", ...webhookSecrets: string[]) => {
     try {
-      readCustomerCall(readOptions(options), options.sender, call, { customer_uuid: "11111111-2222-3333-4444-555555555555", webhookSecrets });
+      readCustomerCall(readOptions(options), call, { customer_uuid: "11111111-2222-3333-4444-555555555555", webhookSecrets });
     } catch (error) {
       return (error as Error).message;
     }

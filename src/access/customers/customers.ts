@@ -16,7 +16,6 @@ import type { PolicyOverride } from "../../domain/policy.js";
 import { timestamp } from "../../domain/time.js";
 import { VerifierError } from "../../errors.js";
 import { readCustomerCall } from "../../options/options.js";
-import type { SmsSender } from "../../ports/sms-sender.js";
 import { digestOf, generateApiKey } from "../accounts.js";
 import { customerRecordId, keyClaim, lastUseOf, listedCustomers, listing, neverExpires, ownerOf, revocationOf, underCurrentSecret } from "./records.js";
 import type { StoredCustomersParts } from "./source.js";
@@ -122,7 +121,6 @@ export interface CustomersOfStore {
 export interface CustomersParts extends StoredCustomersParts {
   /** Whether the verifier stores its customers. */
   readonly inUse: boolean;
-  readonly sender: SmsSender;
   /** Called after every change, even a failed one. */
   readonly invalidate: (customerUuid: string) => void;
 }
@@ -131,11 +129,11 @@ export interface CustomersParts extends StoredCustomersParts {
 const parallel = 32;
 
 export function createCustomers(parts: CustomersParts): CustomersOfStore {
-  const { settings, store, sender, clock, newDeadline, keyring, records, seals, inUse, invalidate } = parts;
+  const { settings, store, clock, newDeadline, keyring, records, seals, inUse, invalidate } = parts;
 
-  const parse = <Call extends Parameters<typeof readCustomerCall>[2]>(call: Call, given: unknown) => {
+  const parse = <Call extends Parameters<typeof readCustomerCall>[1]>(call: Call, given: unknown) => {
     if (!inUse) throw new VerifierError("invalid_options", 'phoneproof: customers are not kept in the store: create the verifier with customers: "store"');
-    return readCustomerCall(settings, sender, call, given);
+    return readCustomerCall(settings, call, given);
   };
 
   const find = async (uuid: string, deadline: StoreDeadline): Promise<CustomerRecord> => {
