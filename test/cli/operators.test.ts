@@ -270,6 +270,13 @@ describe("why", () => {
     expect(await newest()).toMatch(/^Confirmed: the user got in\. /);
   });
 
+  test("reports that a verification was canceled, not that it expired at a time yet to come", async () => {
+    const { verifier } = desk();
+    await verifier.verifications.start({ phone_number: phone });
+    await verifier.verifications.cancel({ phone_number: phone });
+    expect(await newest()).toMatch(/^Ended without a right code: it was canceled\. /);
+  });
+
   test("reports that a delivery expired", async () => {
     const { verifier } = desk({ conversion: "reported", clock: { ...systemClock(), now: () => Date.now() - 60_000 } });
     await verifier.deliver({ phone_number: phone, code: "123456", expires_in: 30 });

@@ -37,7 +37,7 @@ function sentencesOf(one: Explanation, now: number): string[] {
   const { sends, wrong_codes, left } = one;
   const open = left.seconds > 0 && !one.validated;
   return [
-    outcomeOf(one),
+    outcomeOf(one, now),
     ...sends.map(sendSentence),
     ...(wrong_codes > 0 ? [`${countOf(wrong_codes, "wrong code")} entered.`] : []),
     ...decisionSentences(one, now),
@@ -47,7 +47,7 @@ function sentencesOf(one: Explanation, now: number): string[] {
   ];
 }
 
-function outcomeOf({ purpose, status, validated, sends, left, expires_at, wrong_codes, decisions }: Explanation): string {
+function outcomeOf({ purpose, status, validated, sends, left, expires_at, wrong_codes, decisions }: Explanation, now: number): string {
   // Another server checks the codes of a delivery, and may report that the user got in.
   const isDelivery = purpose !== undefined;
   if (validated) return isDelivery ? "Confirmed: the user got in." : "Verified: the right code was entered.";
@@ -57,6 +57,7 @@ function outcomeOf({ purpose, status, validated, sends, left, expires_at, wrong_
   if (sends.every(({ state }) => state === "rejected")) return "Nothing was sent: every carrier rejected the message.";
   if (isDelivery)
     return left.seconds > 0 ? "A code was sent, and has not been confirmed yet." : `Ended without a confirmation: it expired at ${timeOf(expires_at)}.`;
+  if (left.seconds === 0 && now < Date.parse(expires_at)) return "Ended without a right code: it was canceled.";
   if (left.seconds === 0) return `Ended without a right code: it expired at ${timeOf(expires_at)}, or was canceled.`;
   if (left.checks === 0 && decisions.some(({ rule }) => rule === "guesses")) return "No code is accepted: a limit was reached.";
   if (left.checks === 0) return `Ended without a right code: ${countOf(wrong_codes, "wrong code")} used up its tries. The user can start a new verification.`;
