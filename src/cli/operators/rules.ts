@@ -34,7 +34,7 @@ export const ruleWords: Readonly<Record<string, RuleWords>> = {
     fix: "Wait until there is room. If many users share an address, raise `policy.limits.numbersPerIp`, or remove it.",
   },
   "perCustomer 10000/86400s": {
-    means: "The customer has sent the maximum number of messages for this period, to all numbers together. The maximum grows by 3 for each verified user.",
+    means: "The customer has sent the maximum number of messages for this period, to all numbers together.",
     fix: "Look for an attack with `phoneproof stats` first. If the traffic is honest, raise `policy.limits.perCustomer`.",
   },
   "callsPerNumber 3/86400s": {
