@@ -359,6 +359,11 @@ export function isLimitOfCalls(decisions: readonly Decision[]): boolean {
   return decisions.some(({ mode, rule }) => mode === "enforce" && /^(callsPerNumber|callSpend) /.test(rule));
 }
 
+/** Whether the caps of the number block, which an unlock lifts. */
+export function isLimitOfNumber({ mode, rule }: Decision): boolean {
+  return mode === "enforce" && /^(perNumber|callsPerNumber) /.test(rule);
+}
+
 /** Whole seconds until the blocking cap or ceiling has room; `undefined` if none blocked, it has, or it is unknown. */
 export function retryAfter(decisions: readonly Decision[], now: number): number | undefined {
   const until = decisions.find((decision) => decision.until !== undefined)?.until ?? now;

@@ -8,11 +8,11 @@ import { stateOf } from "../domain/check.js";
 import type { Decision } from "../domain/decision.js";
 import { defined } from "../domain/defined.js";
 import type { Account } from "../domain/policy.js";
-import { mostWrongCodes, namesOfNumber } from "../domain/quota.js";
+import { isLimitOfNumber, mostWrongCodes, namesOfNumber, readMember } from "../domain/quota.js";
 import { type Left, leftOf } from "../domain/retry.js";
 import { timestamp } from "../domain/time.js";
 import { unknownAuthentication } from "../errors.js";
-import { membersOfNumber, ownNumbers, recordsOf } from "../messages/number-windows.js";
+import { membersOf, membersOfNumber, ownNumbers, recordsOf } from "../messages/number-windows.js";
 import type { Context } from "./context.js";
 
 /** A message, and what a carrier made of it. With failover, one message may be listed once per carrier. */
@@ -58,10 +58,11 @@ export interface Explanation {
   readonly sends: readonly ExplainedSend[];
   /**
    * Rules that fired, shadow rules included; with `mode` `route`, routes tried and sends that failed; and `guesses`, at
-   * the time of this call, if those of its number are used up. Empty without any. `at`, and `until` (when a blocking
-   * cap has room again), are ISO 8601 timestamps.
+   * the time of this call, if those of its number are used up. Empty without any. `at`, `until` (when a blocking cap has
+   * room again) and `lifted_at` are ISO 8601 timestamps. `lifted_at`, only in `history`: when `unlock` lifted the cap of
+   * the number that blocked; absent if it did not, or more than a day ago.
    */
-  readonly decisions: readonly (Omit<Decision, "at" | "until"> & { readonly at: string; readonly until?: string })[];
+  readonly decisions: readonly (Omit<Decision, "at" | "until"> & { readonly at: string; readonly until?: string; readonly lifted_at?: string })[];
 }
 
 /** "Every decision is recorded with rule, the value counted and the threshold" (docs/contract.md#explain). */
@@ -81,10 +82,12 @@ export type HistoryEntry = Explanation;
  */
 export async function historyOf(parts: Context, account: Account, { phone_number, limit }: z.output<typeof HistoryRequest>): Promise<readonly HistoryEntry[]> {
   await parts.records.written();
-  const { ids } = await membersOfNumber(parts, ...ownNumbers(parts, account, phone_number));
+  const own = ownNumbers(parts, account, phone_number);
+  const [{ ids }, ...lifts] = await Promise.all([membersOfNumber(parts, ...own), ...own.map(({ names }) => membersOf(parts, names.lifted))]);
+  const liftedAt = Math.max(0, ...lifts.flat().map((member) => readMember(member).at));
   const found = await recordsOf(parts, account, ids, limit);
   const newestFirst = found.map(({ auth }) => auth).sort((a, b) => b.createdAt - a.createdAt);
-  return Promise.all(newestFirst.map((auth) => explanationOf(parts, account, auth)));
+  return Promise.all(newestFirst.map((auth) => explanationOf(parts, account, auth, liftedAt)));
 }
 
 /**
@@ -106,7 +109,8 @@ async function guessesUsedUp(parts: Context, { customer, policy }: Account, auth
   return value < threshold ? undefined : { at: now, rule: "guesses", mode: "enforce", value, threshold };
 }
 
-async function explanationOf(parts: Context, account: Account, auth: Authentication): Promise<Explanation> {
+/** `liftedAt`: when the caps of its number were last lifted, if that is known. */
+async function explanationOf(parts: Context, account: Account, auth: Authentication, liftedAt = 0): Promise<Explanation> {
   const guesses = await guessesUsedUp(parts, account, auth);
   return defined({
     authentication_uuid: auth.id,
@@ -119,8 +123,13 @@ async function explanationOf(parts: Context, account: Account, auth: Authenticat
     wrong_codes: auth.wrongChecks,
     left: { ...leftOf(auth, parts.clock.now(), account.policy), ...(guesses !== undefined && { checks: 0 }) },
     sends: [...auth.decisions.flatMap(rejectedSend), ...auth.sends.map((send) => explainedSend(send, auth.decisions))].sort((a, b) => a.attempt - b.attempt),
-    decisions: [...auth.decisions, ...(guesses === undefined ? [] : [guesses])].map(({ at, until, ...decision }) =>
-      defined({ ...decision, at: timestamp(at), until: until === undefined ? undefined : timestamp(until) }),
+    decisions: [...auth.decisions, ...(guesses === undefined ? [] : [guesses])].map((decision) =>
+      defined({
+        ...decision,
+        at: timestamp(decision.at),
+        until: decision.until === undefined ? undefined : timestamp(decision.until),
+        lifted_at: isLimitOfNumber(decision) && decision.at <= liftedAt ? timestamp(liftedAt) : undefined,
+      }),
     ),
   });
 }

@@ -277,6 +277,20 @@ describe("why", () => {
     expect(await newest()).toMatch(/^Ended without a right code: it was canceled\. /);
   });
 
+  test("reports that a limit was lifted, and of one that is reached again, when there is room", async () => {
+    const { verifier } = desk({ policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } } });
+    const createTwice = async () => {
+      for (const expected of ["pending", "rate_limited"]) expect((await verifier.createAuthentication({ phone_number: phone })).status).toBe(expected);
+      await verifier.history({ phone_number: phone });
+    };
+    await createTwice();
+    expect(await newest()).toMatch(/ There is room again at \S+ UTC, in 24 hours\. What to do: Wait until there is room/);
+    await verifier.unlock({ phone_number: phone });
+    expect(await newest()).toMatch(/ the threshold is 1\. It was lifted at \S+ UTC: the user can ask for a code again\.$/);
+    await createTwice();
+    expect(await newest()).toMatch(/ There is room again at /);
+  });
+
   test("reports that a delivery expired", async () => {
     const { verifier } = desk({ conversion: "reported", clock: { ...systemClock(), now: () => Date.now() - 60_000 } });
     await verifier.deliver({ phone_number: phone, code: "123456", expires_in: 30 });

@@ -81,12 +81,14 @@ function sendSentence({ attempt, at, state, route, channel, fallback, reason, de
 function decisionSentences({ decisions }: Explanation, now: number): string[] {
   // A retry that is blocked again adds the same rule again.
   const last = new Map(decisions.filter(({ mode }) => mode !== "route").map((decision) => [`${decision.mode} ${decision.rule}`, decision]));
-  return [...last.values()].flatMap(({ rule, mode, value, threshold, reason, until }) => {
+  return [...last.values()].flatMap(({ rule, mode, value, threshold, reason, until, lifted_at }) => {
     const { means, fix } = wordsOf(rule);
     const counted = value === undefined || threshold === undefined ? "" : ` It counted ${round(value)}; the threshold is ${round(threshold)}.`;
     const why = reason === undefined ? "" : ` Reason: ${reason}.`;
     if (mode === "shadow") return [`The rule ${rule} is in shadow mode and would have blocked it. ${means}${counted}${why}`];
-    return [`Blocked by the rule ${rule}. ${means}${counted}${why}${until === undefined ? "" : roomSentence(until, now)}`, `What to do: ${fix}`];
+    const blocked = `Blocked by the rule ${rule}. ${means}${counted}${why}`;
+    if (lifted_at !== undefined) return [`${blocked} It was lifted at ${timeOf(lifted_at)}: the user can ask for a code again.`];
+    return [`${blocked}${until === undefined ? "" : roomSentence(until, now)}`, `What to do: ${fix}`];
   });
 }
 
