@@ -153,7 +153,7 @@ data that --store, --data or the environment names, and the default policy.
   unlock NUMBER             lift the limits of a number, once in 24 hours. Exits with 1 if they were lifted already
   erase NUMBER              erase a number. Asks for confirmation, unless --yes is given
   stats                     print messages, verifications, cost and blocked messages of the last --days DAYS (1 to 90,
-                            default ${defaultDays})
+                            default ${defaultDays}, or as many as statistics are kept)
 
   --customer UUID           the customer (default: PHONEPROOF_CUSTOMER). Needed if the verifier has customers
   --store URL, --data FILE, --prefix TEXT

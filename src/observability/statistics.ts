@@ -175,7 +175,7 @@ export function createStatistics({ store, clock, logger, newDeadline, settings, 
       const from = Math.floor(request.from / hour) * hour;
       const to = Math.ceil(request.to / hour) * hour;
       const most = Math.floor(keptFor / day) + 1;
-      if (to - from > keptFor + day)
+      if (request.to - request.from > most * day)
         throw new VerifierError("bad_request", `from and to may be at most ${most} days apart: statistics are kept for statistics.keep seconds.`);
       await flush();
       const call = <T>(work: () => Promise<T>) => newDeadline().call(work);

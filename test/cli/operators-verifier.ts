@@ -10,5 +10,6 @@ export const verifier = ({ store }: { readonly store: Store }) =>
     pepper: "a pepper of thirty-two characters",
     countries: ["FR"],
     customers: [{ customer_uuid: "6f1e7d2c-8a4b-4c3d-9e5f-0a1b2c3d4e5f", keys: ["k".repeat(40)] }],
+    ...(process.env["STATISTICS_KEEP"] && { statistics: { keep: Number(process.env["STATISTICS_KEEP"]) } }),
     policy: { limits: { perNumber: [{ limit: 1, window: 86_400 }] } },
   });

@@ -351,6 +351,29 @@ describe("the verifier that the commands use", () => {
   });
 });
 
+test("stats counts as many days as are kept, up to seven; --days above that is an error", async () => {
+  await makeFile();
+  const module = join(command.folder, "verifier.js");
+  const counted = async (days: number, ...words: string[]) => {
+    const env = { PHONEPROOF_DATA: file, PHONEPROOF_CUSTOMER: customer_uuid, STATISTICS_KEEP: String(days * 86_400) };
+    return run(["stats", module, "--json", ...words], env);
+  };
+  for (const [kept, shown] of [
+    [1, 2],
+    [6, 7],
+    [90, 7],
+  ] as const) {
+    const { from, to } = JSON.parse((await counted(kept)).stdout) as { readonly from: string; readonly to: string };
+    // Widened to whole hours.
+    expect(Math.floor((Date.parse(to) - Date.parse(from)) / 86_400_000)).toBe(shown);
+  }
+  expect(await counted(1, "--days", "2")).toMatchObject({ code: 0 });
+  expect(await counted(1, "--days", "3")).toMatchObject({
+    code: 1,
+    stderr: "phoneproof: --days may be at most 2: statistics are kept for statistics.keep seconds.\n",
+  });
+});
+
 test("erase asks for confirmation, and acts only on `yes`", async () => {
   const store = sqliteStore({ file });
   const { verifier } = service(store);

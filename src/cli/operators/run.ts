@@ -1,7 +1,7 @@
 import { createInterface } from "node:readline/promises";
 import type { Stats } from "../../observability/statistics.js";
 import type { DevOutput } from "../start.js";
-import { noSecret, notANumber, type OperatorSettings } from "./settings.js";
+import { defaultDays, noSecret, notANumber, type OperatorSettings } from "./settings.js";
 import { type Opened, openVerifier } from "./verifier.js";
 import { countOf, dateOf, reportOf, textOf, whatToCheck } from "./why.js";
 
@@ -51,8 +51,14 @@ function messageOf(error: unknown): string {
   const { message } = error as Error;
   if (message.startsWith("customer_uuid is required")) return noCustomer;
   if ((error as { readonly code?: string }).code === "invalid_phone_number") return notANumber;
-  return message.replace(/^phoneproof: /, "").replace(/^customer_uuid /, "--customer ");
+  return message
+    .replace(/^phoneproof: /, "")
+    .replace(/^customer_uuid /, "--customer ")
+    .replace(tooManyDays, "--days may be at most $1");
 }
+
+/** How an error of `stats` begins that names the most days. */
+const tooManyDays = /^from and to may be at most (\d+) days apart/;
 
 async function why({ settings: { number }, verifier, customer }: Asked): Promise<Done> {
   const of = { ...customer, phone_number: number };
@@ -104,7 +110,12 @@ async function askPerson(question: string): Promise<string | undefined> {
 
 async function stats({ settings: { days }, verifier, customer }: Asked): Promise<Done> {
   const to = new Date();
-  const data = await verifier.stats({ ...customer, from: new Date(to.getTime() - days * day), to });
+  const ofLast = (count: number) => verifier.stats({ ...customer, from: new Date(to.getTime() - count * day), to });
+  const data = await ofLast(days ?? defaultDays).catch((error: Error) => {
+    const most = tooManyDays.exec(error.message)?.[1];
+    if (days !== undefined || most === undefined) throw error;
+    return ofLast(Number(most));
+  });
   return { data, text: statsText(data), done: true };
 }
 

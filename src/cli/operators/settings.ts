@@ -53,8 +53,8 @@ export function readOperatorSettings(command: OperatorCommand, args: readonly st
     /** `undefined`: the one that `phoneproof dev` keeps in its file. */
     secret,
     pepper: env["PHONEPROOF_PEPPER"] || undefined,
-    /** Days that `stats` counts, up to now. */
-    days: values.days === undefined ? defaultDays : integer("--days", values.days, 1, 90),
+    /** Days that `stats` counts, up to now. `undefined`: `defaultDays`, or fewer if statistics are not kept as long. */
+    days: values.days === undefined ? undefined : integer("--days", values.days, 1, 90),
     /** Whether `erase` acts without asking. */
     yes: values.yes ?? false,
     json: values.json ?? false,
