@@ -11,6 +11,7 @@ import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { firstDayHint } from "../../src/cli/first-day.js";
 import { systemClock } from "../../src/core/clocks.js";
 import { createVerifier, type SendOutcome, type Store, type Verifier, type VerifierOptions } from "../../src/index.js";
+import { router } from "../../src/routing/router.js";
 import { type RedisServer, redisIsInstalled, startRedis } from "../support/redis.js";
 import { type Connected, clients } from "../support/redis-clients.js";
 import { inbox, logger, numberOf, secret, setUp } from "../support/verifier.js";
@@ -89,7 +90,7 @@ async function life({ verifier }: { readonly verifier: Verifier }, env: Readonly
     /\n {2}A code was sent, and the right one has not been entered yet\.\n {2}Message 1 at \d\d:\d\d:\d\d UTC: beta accepted it; no delivery was reported\.\n {2}1 wrong code entered\.\n {2}Left: 4 tries to enter a code, 4 more messages, 10 minutes\.$/,
   );
   expect(blocks[6]).toMatch(
-    /\n {2}Nothing was sent: every carrier rejected the message\.\n {2}Message 1 at \d\d:\d\d:\d\d UTC: alpha rejected it: HTTP 400, code 21211\. It was not sent\.\n$/,
+    /\n {2}Nothing was sent: no carrier took the message\.\n {2}Message 1 at \d\d:\d\d:\d\d UTC: alpha rejected it: HTTP 400, code 21211\. It was not sent\.\n$/,
   );
 
   const { code, answer } = await json(["why", phone], env);
@@ -289,6 +290,22 @@ describe("why", () => {
     expect(await newest()).toMatch(/ the threshold is 1\. It was lifted at \S+ UTC: the user can ask for a code again\.$/);
     await createTwice();
     expect(await newest()).toMatch(/ There is room again at /);
+  });
+
+  test("reports a country without a route, not a rejection by a carrier", async () => {
+    const sender = router({ routes: [{ name: "alpha", sender: inbox(), countries: ["GB"] }] });
+    await desk({ sender }).verifier.createAuthentication({ phone_number: phone });
+    expect(await newest()).toMatch(/^Nothing was sent: no carrier took the message\. Message 1 at \S+ UTC: there is no route for FR\. It was not sent\.$/);
+  });
+
+  test("reports a country that is no longer allowed on a retry in one sentence", async () => {
+    const { verifier } = desk();
+    const clock = { ...systemClock(), now: () => Date.now() + 60_000 };
+    const stricter = desk({ countries: ["GB"], clock });
+    const { authentication_uuid } = await verifier.createAuthentication({ phone_number: phone });
+    expect(await stricter.verifier.retry({ authentication_uuid })).toMatchObject({ status: "rate_limited" });
+    await stricter.verifier.history({ phone_number: phone });
+    expect(await newest()).toMatch(/Blocked by the rule unsupported_region\. [^.]+\. Reason: [^.]+\. What to do: /);
   });
 
   test("reports that a delivery expired", async () => {

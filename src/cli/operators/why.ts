@@ -54,7 +54,7 @@ function outcomeOf({ purpose, status, validated, sends, left, expires_at, wrong_
   if (status === "rate_limited") return "Not sent: a limit was reached (rate_limited).";
   if (status === "spam_detected") return "Not sent: an anti-spam rule blocked it (spam_detected).";
   if (sends.length === 0) return "Nothing was sent: the request ended before its message.";
-  if (sends.every(({ state }) => state === "rejected")) return "Nothing was sent: every carrier rejected the message.";
+  if (sends.every(({ state }) => state === "rejected")) return "Nothing was sent: no carrier took the message.";
   if (isDelivery)
     return left.seconds > 0 ? "A code was sent, and has not been confirmed yet." : `Ended without a confirmation: it expired at ${timeOf(expires_at)}.`;
   if (left.seconds === 0 && now < Date.parse(expires_at)) return "Ended without a right code: it was canceled.";
@@ -70,6 +70,7 @@ function sendSentence({ attempt, at, state, route, channel, fallback, reason, de
   const why = fallback ? ", because the one before it did not arrive" : "";
   const message = `Message ${attempt}${how} at ${timeOf(at)}${why}:`;
   const answer = reason === undefined ? "" : `: ${reason}`;
+  if (state === "rejected" && reason?.startsWith("no route for ")) return `${message} there is ${reason}. It was not sent.`;
   if (state === "rejected") return `${message} ${carrier} rejected it${answer}. It was not sent.`;
   if (delivery === "delivered") return `${message} ${carrier} reports that the phone received it.`;
   if (delivery === "undeliverable") return `${message} ${carrier} reports that it could not be delivered.`;
@@ -84,7 +85,7 @@ function decisionSentences({ decisions }: Explanation, now: number): string[] {
   return [...last.values()].flatMap(({ rule, mode, value, threshold, reason, until, lifted_at }) => {
     const { means, fix } = wordsOf(rule);
     const counted = value === undefined || threshold === undefined ? "" : ` It counted ${round(value)}; the threshold is ${round(threshold)}.`;
-    const why = reason === undefined ? "" : ` Reason: ${reason}.`;
+    const why = reason === undefined ? "" : ` Reason: ${reason.replace(/\.$/, "")}.`;
     if (mode === "shadow") return [`The rule ${rule} is in shadow mode and would have blocked it. ${means}${counted}${why}`];
     const blocked = `Blocked by the rule ${rule}. ${means}${counted}${why}`;
     if (lifted_at !== undefined) return [`${blocked} It was lifted at ${timeOf(lifted_at)}: the user can ask for a code again.`];
