@@ -9,6 +9,7 @@ import { afterAll, afterEach, beforeAll, beforeEach, describe, expect, onTestFin
 import { redisStore } from "../../adapters/store/redis/index.js";
 import { sqliteStore } from "../../adapters/store/sqlite/index.js";
 import { firstDayHint } from "../../src/cli/first-day.js";
+import { reportOf } from "../../src/cli/operators/why.js";
 import { systemClock } from "../../src/core/clocks.js";
 import { createVerifier, type SendOutcome, type Store, type Verifier, type VerifierOptions } from "../../src/index.js";
 import { router } from "../../src/routing/router.js";
@@ -290,6 +291,8 @@ describe("why", () => {
     expect(await newest()).toMatch(/ the threshold is 1\. It was lifted at \S+ UTC: the user can ask for a code again\.$/);
     await createTwice();
     expect(await newest()).toMatch(/ There is room again at /);
+    const [tomorrow] = reportOf(phone, await verifier.history({ phone_number: phone }), [], Date.now() + 90_000_000).authentications;
+    expect(tomorrow?.sentences.join(" ")).toMatch(/ There has been room again since \S+ UTC: the user can ask for a code again\.$/);
   });
 
   test("reports a country without a route, not a rejection by a carrier", async () => {

@@ -89,13 +89,11 @@ function decisionSentences({ decisions }: Explanation, now: number): string[] {
     if (mode === "shadow") return [`The rule ${rule} is in shadow mode and would have blocked it. ${means}${counted}${why}`];
     const blocked = `Blocked by the rule ${rule}. ${means}${counted}${why}`;
     if (lifted_at !== undefined) return [`${blocked} It was lifted at ${timeOf(lifted_at)}: the user can ask for a code again.`];
-    return [`${blocked}${until === undefined ? "" : roomSentence(until, now)}`, `What to do: ${fix}`];
+    if (until === undefined) return [blocked, `What to do: ${fix}`];
+    const seconds = Math.ceil((Date.parse(until) - now) / 1000);
+    if (seconds <= 0) return [`${blocked} There has been room again since ${timeOf(until)}: the user can ask for a code again.`];
+    return [`${blocked} There is room again at ${timeOf(until)}, in ${durationOf(seconds)}.`, `What to do: ${fix}`];
   });
-}
-
-function roomSentence(until: string, now: number): string {
-  const seconds = Math.ceil((Date.parse(until) - now) / 1000);
-  return seconds <= 0 ? ` There has been room again since ${timeOf(until)}.` : ` There is room again at ${timeOf(until)}, in ${durationOf(seconds)}.`;
 }
 
 function refusalSentences({ code, hour, count }: RefusedRequests): string[] {
