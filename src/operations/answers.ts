@@ -42,9 +42,9 @@ export function channelOf(auth: Authentication): Pick<MessageFate, "channel"> {
   return channel === "sms" ? {} : { channel };
 }
 
-/** The result of retry. `asked`: the channel that it wishes for. */
+/** The result of retry. `asked`: the channel that it wishes for; if it is denied, the next such retry is meant. */
 export function toRetryResult(auth: Authentication, status: RetryStatus, fate: MessageFate, policy: Policy, now: number, asked?: Channel): RetryResult {
-  const { remaining, nextRetryAt } = retryStanding(auth, status, policy, asked);
+  const { remaining, nextRetryAt } = retryStanding(auth, status, policy, status === "denied" ? asked : undefined);
   const phone_number = disclosedNumber(auth, status);
   return {
     authentication_uuid: auth.id,

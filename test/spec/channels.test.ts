@@ -207,6 +207,23 @@ describe("calls (docs/contract.md#calls)", () => {
     expect(set.ways()).toEqual(["1 sms", "2 call", "3 sms"]);
   });
 
+  it("next_retry_at is that of a retry without a channel, unless one with a channel is denied (docs/contract.md#next-retry)", async () => {
+    const { verifier, clock, create } = setUp(["sms", "call"]);
+    const { authentication_uuid } = await create();
+    const retry = (channel?: Channel) => verifier.retry({ authentication_uuid, channel });
+    const wait = ({ next_retry_at }: { readonly next_retry_at: string }) => clock.advance(Date.parse(next_retry_at) - clock.now());
+    clock.advance(30_000);
+    await retry();
+    const denied = await retry("voice");
+    expect(denied.status).toBe("denied");
+    wait(denied);
+    const called = await retry("voice");
+    expect(called.status).toBe("approved");
+    expect((await verifier.check({ authentication_uuid, check_code: "wrong" })).next_retry_at).toBe(called.next_retry_at);
+    wait(called);
+    expect((await retry()).status).toBe("approved");
+  });
+
   it("callsPerNumber: up to 3 calls a day to a number, over all its authentications; an unlock resets the count", async () => {
     const set = setUp(["sms", "call"], undefined, { policy: { spam: { calls: { mode: "off" } } } });
     const day = async () => {
