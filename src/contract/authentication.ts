@@ -26,21 +26,21 @@ export const CreateAuthenticationRequest = z.object({
   customer_uuid: described(Uuid, "The caller's customer identifier."),
   phone_number: PhoneNumber,
   app_realm: described(realm.optional(), "Android SMS Retriever hash; goes with device_type ANDROID."),
-  app_version: described(printable.optional(), "Version of the caller's app."),
+  app_version: described(printable.optional(), "Version of the caller's app. No invisible characters."),
   callback_url: described(z.string("must be a string").optional(), "Webhook URL to which delivery statuses are sent; https."),
   channel: described(
     WishedChannel,
     "An addition to the specification: the channel that the user wishes for, if the service has it: sms, whatsapp, telegram, viber, rcs, or voice for a call.",
   ),
-  device_id: described(printable.optional(), "ANDROID_ID on Android, identifierForVendor on iOS."),
-  device_model: described(printable.optional(), "Model of the user's device."),
+  device_id: described(printable.optional(), "ANDROID_ID on Android, identifierForVendor on iOS. No invisible characters."),
+  device_model: described(printable.optional(), "Model of the user's device. No invisible characters."),
   device_type: described(
     z.enum(deviceTypes, "must be IOS, ANDROID or WEB").optional(),
     "The platform on which the code is entered: IOS, ANDROID or WEB; selects the last line of the message, for autofill.",
   ),
   ip: described(z.union([z.ipv4(), z.ipv6()], "must be an IPv4 or IPv6 address").optional(), "IP address of the user's device."),
   is_returning_user: described(z.boolean("must be true or false").optional(), "Whether the user is a returning user of the caller's app."),
-  os_version: described(printable.optional(), "Operating system version of the user's device."),
+  os_version: described(printable.optional(), "Operating system version of the user's device. No invisible characters."),
   proof: described(proof.optional(), "The token that the user's device received for solving this service's challenge; valid for one request."),
 });
 export type CreateAuthenticationRequest = z.infer<typeof CreateAuthenticationRequest>;

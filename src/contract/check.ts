@@ -5,6 +5,7 @@ import { described, Uuid } from "./fields.js";
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
 
+const empty = "must not be empty";
 const separators = new RegExp(`[${gaps}]`, "gu");
 
 /**
@@ -12,14 +13,15 @@ const separators = new RegExp(`[${gaps}]`, "gu");
  */
 export const CheckCode = z
   .string("must be a string: the code the user entered, in quotes")
+  .min(1, empty)
   .max(64, "must be at most 64 characters")
   .transform((typed) => toAsciiDigits(typed.replace(separators, "")))
-  .pipe(z.string().min(1, "must not be empty"));
+  .pipe(z.string().min(1, empty));
 
 /** Request body of Check (docs/contract.md#check-operation). */
 export const CheckRequest = z.object({
   authentication_uuid: described(Uuid, "Returned by Create authentication."),
-  check_code: described(CheckCode, "The code the user entered."),
+  check_code: described(CheckCode, "The code the user entered. Spaces, hyphens and invisible characters are dropped; at least one character must be left."),
   customer_uuid: described(Uuid, "The caller's customer identifier."),
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;

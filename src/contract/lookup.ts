@@ -31,7 +31,7 @@ export type LookupRequest = z.infer<typeof LookupRequest>;
 export interface LookupResponse {
   /** Carrier of the number, if a provider knows it. */
   carrier?: string | undefined;
-  /** ISO 3166-1 alpha-2 country code; absent for global ranges. */
+  /** ISO 3166-1 alpha-2 country code, or XK (Kosovo), AC (Ascension) or TA (Tristan da Cunha); absent for global ranges. */
   country_code?: string | undefined;
   /** Kind of line; `Unknown` if neither the numbering plan nor a provider knows it. */
   line_type: LineType;
@@ -46,7 +46,10 @@ export interface LookupResponse {
 }
 export const LookupResponseSchema = z.strictObject({
   carrier: described(z.string().optional(), "Carrier of the number, if a provider knows it."),
-  country_code: described(z.string().length(2).optional(), "ISO 3166-1 alpha-2 country code; absent for global ranges."),
+  country_code: described(
+    z.string().length(2).optional(),
+    "ISO 3166-1 alpha-2 country code, or XK (Kosovo), AC (Ascension) or TA (Tristan da Cunha); absent for global ranges.",
+  ),
   line_type: described(z.enum(lineTypes), "Kind of line; `Unknown` if neither the numbering plan nor a provider knows it."),
   mcc: described(z.string().optional(), "Mobile country code, if a provider knows it."),
   mnc: described(z.string().optional(), "Mobile network code, if a provider knows it."),

@@ -26,7 +26,7 @@ export interface RetryResponse {
   next_retry_at: string;
   /** Number of retries still available. */
   remaining_retry: number;
-  /** `approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no retries left. `expired_auth`, `already_validated`: it has ended. */
+  /** `approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no retries left, or a limit blocks the message for now. `expired_auth`, `already_validated`: it has ended. */
   status: RetryStatus;
 }
 export const RetryResponseSchema = z.strictObject({
@@ -36,6 +36,6 @@ export const RetryResponseSchema = z.strictObject({
   remaining_retry: described(z.int().min(0), "Number of retries still available."),
   status: described(
     z.enum(retryStatuses),
-    "`approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no retries left. `expired_auth`, `already_validated`: it has ended.",
+    "`approved`: a new code was sent. `denied`: not now, see `next_retry_at`. `no_attempt`: no code was sent before. `rate_limited`: no retries left, or a limit blocks the message for now. `expired_auth`, `already_validated`: it has ended.",
   ),
 }) satisfies z.ZodType<RetryResponse>;
