@@ -7,7 +7,7 @@ import { anyOf, codeInText, pick, repeatKey, textOf } from "./kit/read.js";
  * For servers without a hook of their own: an Auth0 Action, a Cognito Lambda, FusionAuth, plugins of Keycloak, CAS.
  * Body, as JSON or a form: `to` (or `phone_number`, `phoneNumber`), `code`, `text` (or `textMessage`, `message`), and
  * optionally `purpose` (or `type`), `locale`, `ip`, `user_id`, `id` (of the event), `known`, `expires_in`. Without `code`,
- * the one run of 4 to 10 digits in the text is the code.
+ * the one run of 4 to 10 digits in the text is the code, except in messages of Auth0 and Cognito that have none.
  *
  * Answers with `{ status, id, message, retry_after }`: 200 if it was sent, 4xx if it must not be sent, 5xx if it may be
  * tried again. Show users only `message`. `/hooks/generic/confirmed` takes `{ to, at }` or `{ id, at }`. Throws `TypeError`
@@ -34,8 +34,8 @@ const purposes = {
 
 const call = /^(voice|((voice|phone)[ _-]?)?call)$/i;
 
-/** Cognito's trigger source of a temporary password, in which digits are not the code. */
-const temporaryPassword = "CustomSMSSender_AdminCreateUser";
+/** Cognito's trigger source of a temporary password, and Auth0's types without a code: digits in the text are none. */
+const notices = ["CustomSMSSender_AdminCreateUser", "blocked_account", "change_password", "password_breach"];
 
 function read(body: unknown): Message {
   const type = textOf(pick(body, "type")) ?? "";
@@ -48,12 +48,13 @@ function read(body: unknown): Message {
   const id = textOf(pick(body, "id"));
   return {
     phone_number: anyOf(body, ...numberNames),
-    ...(code !== undefined ? { code, text } : type === temporaryPassword ? { text } : codeInText(text)),
+    ...(code !== undefined ? { code, text } : notices.includes(type) ? { text } : codeInText(text)),
     purpose: pick(purposes, purpose) ?? purpose,
     locale: pick(body, "locale"),
     ip: anyOf(body, "ip", "clientIpAddress"),
     user_id: anyOf(body, "user_id", "userId"),
-    known: pick(body, "known") === true,
+    // A form has only texts.
+    known: /^(true|1)$/i.test(String(pick(body, "known"))),
     expires_in: pick(body, "expires_in"),
     // An id may be that of a sign-in, in which the user asks for another code.
     idempotency_key: id === undefined ? undefined : repeatKey(id, code ?? text),

@@ -218,10 +218,16 @@ describe("genericHook", () => {
       { id: "b3f0", to, text: "Your SMS code is 482913." },
       { code: "482913", text: "Your SMS code is 482913.", idempotency_key: expect.any(String) },
     ],
+    [
+      "an Action of Auth0 for a notice, whose year is no code",
+      { to, text: "Blocked on 2026-03-01", type: "blocked_account" },
+      { text: "Blocked on 2026-03-01", purpose: "blocked_account" },
+    ],
+    ["a server that posts forms", `to=${encodeURIComponent(to)}&code=482913&known=true`, { code: "482913", known: true }],
     ["CAS", { clientIpAddress: "203.0.113.7", from: "cas", to, text: "Token: 482913" }, { code: "482913", text: "Token: 482913" }],
   ])("reads what %s sends", async (_, body, expected) => {
     const { send, delivered } = served(genericHook({ token }));
-    expect((await send("generic", body, { authorization })).status).toBe(200);
+    expect((await send("generic", body, typeof body === "string" ? form : { authorization })).status).toBe(200);
     expect(delivered).toEqual([{ phone_number: to, known: false, ...expected }]);
   });
 
@@ -247,6 +253,7 @@ describe("genericHook", () => {
     ],
     [{ status: "no_route", message: sentence }, 502, { status: "no_route", message: sentence }],
     [new VerifierError("bad_request", "code must be …"), 400, { status: "malformed", message: "code must be …" }],
+    [new VerifierError("bad_request", "customer_uuid is required …"), 500, { status: "failed", message: expect.any(String) }],
   ] as const)("responds to %j with %s", async (answer, status, body) => {
     const { send } = served(genericHook({ token }), answer);
     const response = await send("generic", { to, code: "482913" }, { authorization });
@@ -267,9 +274,10 @@ describe("genericHook", () => {
     [{ phone_number: "33 6 12-34-56-78" }, { phone_number: to }],
     [{ id: "d-1" }, { delivery_uuid: "d-1" }],
   ])("confirms %j", async (body, expected) => {
-    const { send, confirmed } = served(genericHook({ token, name: "auth0", customer_uuid: "c-1" }));
+    const customer = "2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f";
+    const { send, confirmed } = served(genericHook({ token, name: "auth0", customer_uuid: customer }));
     expect(await send("auth0/confirmed", body, { authorization })).toMatchObject({ status: 200, body: '{"status":"confirmed"}' });
-    expect(confirmed).toEqual([{ customer_uuid: "c-1", ...expected }]);
+    expect(confirmed).toEqual([{ customer_uuid: customer, ...expected }]);
   });
 
   test.each([
