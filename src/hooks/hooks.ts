@@ -120,7 +120,8 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
       const { code, message = "" } = error instanceof VerifierError ? error : {};
       if (code === "payload_too_large" || code === "request_timeout") throw error;
       if (code === "unavailable") return { status: "unavailable" };
-      if (code === "bad_request") {
+      // The customer is an option of the hook.
+      if (code === "bad_request" && !message.startsWith("customer_uuid")) {
         warn(`a request to ${template} was malformed: ${message}`);
         return { status: "malformed", detail: message, isRead };
       }

@@ -116,6 +116,7 @@ describe("hooks", () => {
     [{ within: 0.5 }, "within must be a whole number of milliseconds"],
     [{ expiresIn: 5 }, "expiresIn must be a whole number of seconds"],
     [{ customer_uuid: 5 }, "customer_uuid must be a UUID"],
+    [{ customer_uuid: "acme" }, "customer_uuid must be a UUID"],
     [{ tokens: "x" }, "tokens is not an option"],
   ])("names the problem in the options %j", (wrong, message) => {
     expect(() => logtoHook({ token, ...wrong } as TokenHookOptions)).toThrow(`logtoHook: option ${message}`);

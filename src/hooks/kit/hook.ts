@@ -2,6 +2,7 @@ import type * as z from "zod";
 import { type Conversion, conversions } from "../../contract/conversion.js";
 import { DeliverRequest as Fields } from "../../contract/delivery.js";
 import type { ConfirmRequest, DeliverRequest } from "../../contract/direct.js";
+import { Uuid } from "../../contract/fields.js";
 import type { HttpResponse } from "../../http/message.js";
 import type { Outcome } from "./answer.js";
 import { type Authenticate, byToken, type TokenOptions } from "./authentic.js";
@@ -101,7 +102,7 @@ export function makeHook(owner: string, options: HookOptions, api: HookApi): Hoo
     if (!holds) throw optionError(owner, option, `must be ${form}`, "Leave it out for the default.");
   };
   require(/^[a-z0-9-]{1,64}$/.test(name), "name", "1 to 64 lower-case letters, digits or hyphens");
-  require(customer_uuid === undefined || typeof customer_uuid === "string", "customer_uuid", "a UUID");
+  require(customer_uuid === undefined || Uuid.safeParse(customer_uuid).success, "customer_uuid", "a UUID");
   require(conversions.includes(conversion), "conversion", '"reported", "late" or "unknown"');
   require(ip === "trust" || ip === "ignore", "ip", '"trust" or "ignore"');
   require(Number.isInteger(within) && within >= 100 && within <= 600_000, "within", "a whole number of milliseconds from 100 to 600000");
