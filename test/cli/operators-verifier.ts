@@ -1,10 +1,11 @@
+import { memoryStore } from "../../adapters/store/memory/index.js";
 import { createVerifier } from "../../src/create-verifier.js";
 import type { Store } from "../../src/ports/store.js";
 
 /** The MODULE for the operators' commands in the tests: a verifier with its own policy and pepper. */
 export const verifier = ({ store }: { readonly store: Store }) =>
   createVerifier({
-    store,
+    store: process.env["IN_MEMORY"] ? memoryStore() : store,
     sender: { send: async () => ({ outcome: "accepted" }) },
     secret: process.env["PHONEPROOF_SECRET"] ?? "",
     pepper: "a pepper of thirty-two characters",

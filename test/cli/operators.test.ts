@@ -394,6 +394,16 @@ test("stats counts as many days as are kept, up to seven; --days above that is a
   });
 });
 
+test.each(["why", "unlock"])("%s of a module with memoryStore fails: it cannot see the store of the running app", async (name) => {
+  await makeFile();
+  const env = { PHONEPROOF_DATA: file, PHONEPROOF_CUSTOMER: customer_uuid, IN_MEMORY: "1" };
+  expect(await run([name, phone, join(command.folder, "verifier.js")], env)).toMatchObject({
+    code: 1,
+    stdout: "",
+    stderr: expect.stringContaining("the module's store is memoryStore: the running app has its own"),
+  });
+});
+
 test("erase asks for confirmation, and acts only on `yes`", async () => {
   const store = sqliteStore({ file });
   const { verifier } = service(store);

@@ -11,6 +11,9 @@ import { noSecret, type OperatorSettings } from "./settings.js";
 /** What the operators' commands use of a verifier. */
 const asked = ["history", "refusals", "unlock", "erase", "stats"] as const;
 
+const inMemory =
+  "the module's store is memoryStore: the running app has its own, which no other process can read; use a store that both can reach, such as sqliteStore({ file })";
+
 export interface Opened {
   readonly verifier: Pick<Verifier, (typeof asked)[number]>;
   /** For calls of a verifier that has customers. */
@@ -23,8 +26,11 @@ export async function openVerifier(settings: OperatorSettings, warn: (line: stri
   const { module, place, customer } = settings;
   const named = customer === undefined ? {} : { customer_uuid: customer };
   if (module !== undefined) {
-    const verifier = await verifierOf(module, place, warn, asked, { mustExist: true });
-    return { verifier, customer: named, close: () => verifier.close() };
+    const verifier = await verifierOf(module, place, warn, [...asked, "ping"], { mustExist: true });
+    const { store } = await verifier.ping();
+    if (store.kind !== "memory") return { verifier, customer: named, close: () => verifier.close() };
+    await verifier.close();
+    throw new Error(inMemory);
   }
   const opened = await openPlace(place, warn, { mustExist: true });
   try {
