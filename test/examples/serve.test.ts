@@ -57,7 +57,7 @@ describe("examples/serve", () => {
     expect(of("COPY")[0]).toBe("--from=dependencies /app/node_modules ./node_modules");
     expect(of("COPY")[1]).toBe("--from=dependencies --chown=node:node /data /data");
     expect(of("VOLUME")).toEqual(["/data"]);
-    expect(words(of("CMD")[0] ?? "")).toContain("/data/phoneproof.db");
+    expect(of("ENV")[0]).toContain(" PHONEPROOF_DATA=/data/phoneproof.db");
     for (const file of of("COPY")[2]?.split(" ").slice(0, -1) ?? []) expect(existsSync(join(example, file)), file).toBe(true);
     expect(of("USER")).toEqual(["node"]);
     expect(of("HEALTHCHECK")[0]).toMatch(/CMD \["node", /);
@@ -108,8 +108,9 @@ describe("the container as a process, called by curl, Python and the shell", () 
       ...environment,
       TWILIO_BASE_URL: twilio.url,
       PORT: String(await freePort()),
+      PHONEPROOF_DATA: "store.db",
     } as unknown as NodeJS.ProcessEnv;
-    const command = words(of("CMD")[0] ?? "").map((word) => ({ "0.0.0.0": "127.0.0.1", "9464": "0", "/data/phoneproof.db": "store.db" })[word] ?? word);
+    const command = words(of("CMD")[0] ?? "").map((word) => ({ "0.0.0.0": "127.0.0.1", "9464": "0" })[word] ?? word);
     const child = spawn(command[0] as string, command.slice(1), { cwd: laidOut.folder, env: container, stdio: ["ignore", "pipe", "inherit"] });
     const exited = once(child, "exit");
     stop = () => {
