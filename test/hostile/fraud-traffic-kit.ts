@@ -4,6 +4,7 @@ import {
   type CodeMessage,
   type CreateAuthenticationRequest,
   createVerifier,
+  type Explanation,
   type PolicyOverride,
   type SendOutcome,
   type Verifier,
@@ -100,6 +101,10 @@ export const french = (index: number, range = 0, million = 12): string =>
 export const uzbek = (index: number, range: number, operator = 0): string =>
   `+998${[90, 91, 93, 94, 95, 97, 98, 99, 88, 33][operator % 10]}${String(range % 1_000).padStart(3, "0")}${String(index % 10_000).padStart(4, "0")}`;
 
+/** Indian mobiles, in 300 ranges of a million in turn. */
+export const indian = (index: number, last = 1_000): string =>
+  `+91${97 + (index % 3)}${String(Math.floor(index / 3) % 100).padStart(2, "0")}${String(Math.floor(index / 300) % 100).padStart(2, "0")}${String(last + (index % 1_000)).padStart(4, "0")}`;
+
 /** Numbers from 0 up to, not including, 1; the same each time. */
 export function random(seed = 5): () => number {
   let state = seed;
@@ -135,4 +140,46 @@ export async function sent(one: Site, count: number, number: (i: number) => stri
   let pending = 0;
   for (let i = 0; i < count; i++) if ((await one.create(number(i), fields(i))).status === "pending") pending++;
   return pending;
+}
+
+const counts = new WeakMap<Site, number>();
+
+function deliver(one: Site, ip?: string): ReturnType<Verifier["deliver"]> {
+  const i = (counts.get(one) ?? 0) + 1;
+  counts.set(one, i);
+  const phone_number = french((i * 37) % 10_000, (i * 7) % 100, 40 + (i % 45));
+  return one.verifier.deliver({ phone_number, code: "482913", ip: ip ?? `60.${i % 30}.${i % 250}.1` });
+}
+
+/** Messages to French users, `perDay` of them a day; `share` of them are confirmed, at once or after the last. How many were sent. */
+export async function deliveries(one: Site, count: number, perDay: number, ip?: string, share = 0, when: "at once" | "late" = "at once"): Promise<number> {
+  const next = random(7);
+  const later: string[] = [];
+  let out = 0;
+  for (let i = 0; i < count; i++) {
+    const { status, delivery_uuid } = await deliver(one, ip);
+    if (status === "sent") out++;
+    if (status === "sent" && delivery_uuid && next() < share) {
+      if (when === "late") later.push(delivery_uuid);
+      else await one.verifier.confirm({ delivery_uuid });
+    }
+    one.clock.advance((24 * hour) / perDay);
+    if (i % 16 === 0) await turns();
+  }
+  for (const delivery_uuid of later) await one.verifier.confirm({ delivery_uuid });
+  await turns();
+  return out;
+}
+
+/** What `explain` says of the messages that are blocked of `count` more, three a minute. */
+export async function blocked(one: Site, count: number, ip?: string): Promise<Explanation["decisions"]> {
+  const told: Explanation["decisions"][number][] = [];
+  for (let i = 0; i < count; i++) {
+    one.clock.advance(minute / 3);
+    const { status, delivery_uuid: authentication_uuid } = await deliver(one, ip);
+    if (status !== "spam_detected" || !authentication_uuid) continue;
+    await turns();
+    told.push(...(await one.verifier.explain({ authentication_uuid })).decisions);
+  }
+  return told;
 }

@@ -1,5 +1,6 @@
 import { describe, expect, it } from "vitest";
-import { alarmOnly, busy, french, hour, minute, random, type Site, sent, site, turns, uzbek } from "./fraud-traffic-kit.js";
+import { start } from "../support/verifier.js";
+import { alarmOnly, blocked, busy, deliveries, french, hour, indian, minute, random, type Site, sent, site, turns, uzbek } from "./fraud-traffic-kit.js";
 
 const hundredths = (count: number): string => String(count).padStart(2, "0");
 
@@ -109,6 +110,89 @@ describe("the alarm of a country", () => {
   });
 });
 
+describe("what the operator is told", () => {
+  const ceiling = { limits: { spend: [{ amount: 10_000, per: "day" }] } } as const;
+
+  it("no alarm days after an attack: a country's last hour is that of now (docs/contract.md#alarms, docs/contract.md#spam-strange-network)", async () => {
+    const one = site();
+    for (let i = 0; i < 200; i++) {
+      one.clock.advance(minute / 8);
+      await one.create(uzbek(i * 31, i * 7, i), { ip: `46.${i}.1.1` });
+    }
+    await turns();
+    const during = one.alarms().length;
+    expect(during).toBeGreaterThan(0);
+    one.clock.advance(3 * 24 * hour);
+    expect((await one.create(uzbek(5_555, 555, 3), { ip: "198.51.100.7" })).status).toBe("pending");
+    await turns();
+    expect(
+      one
+        .alarms()
+        .slice(during)
+        .map(({ alarm, value, threshold }) => `${alarm} ${value} of ${threshold}`),
+    ).toEqual([]);
+  });
+
+  it("no alarm of a country while its rules only observe and everything is sent (docs/contract.md#growth-rules, docs/contract.md#unknown-conversion)", async () => {
+    const one = site({ conversion: "unknown", policy: ceiling });
+    const sentOut = await deliveries(one, 2 * 100, 100);
+    await turns();
+    expect(sentOut).toBe(200);
+    expect(
+      one
+        .alarms()
+        .filter(({ alarm }) => alarm === "country")
+        .map(({ value, threshold }) => `${value} of ${threshold}`),
+    ).toEqual([]);
+  });
+
+  it("no alarm of a country on usual days whose messages are confirmed in the evening (docs/contract.md#unknown-conversion, docs/contract.md#spam-strange-network)", async () => {
+    const one = site({ conversion: "late" });
+    // Four days of eight hours with 32 messages each; three of four users get in, which is reported after the last hour.
+    for (let day = 0; day < 4; day++) {
+      expect(await deliveries(one, 8 * 32, 24 * 32, undefined, 0.75, "late")).toBe(8 * 32);
+      one.clock.advance(16 * hour);
+    }
+    expect(
+      one
+        .alarms()
+        .filter(({ alarm, at }) => alarm === "country" && at > start + 3 * 24 * hour)
+        .map(({ value, threshold }) => `${value} of ${threshold}`),
+    ).toEqual([]);
+  });
+
+  const off = { mode: "off" } as const;
+  it.each<[string, Parameters<typeof site>[0]]>([
+    ["country", {}],
+    ["address", { policy: { spam: { country: off, newCountries: off } } }],
+    [
+      "mine",
+      { policy: { spam: { country: off, newCountries: off, address: off } }, spamRules: [{ name: "mine", cell: () => "all", seed: 20, perVerified: 2 }] },
+    ],
+  ])(
+    "the limit that the rule %s has grown to, for every message that it blocks (docs/contract.md#explain, docs/contract.md#growth-rules)",
+    async (rule, options) => {
+      const one = site({ conversion: "unknown", ...options, policy: { ...ceiling, spam: { range: off, crowd: off, ...options?.policy?.spam } } });
+      await deliveries(one, 6 * 40, 40, "203.0.113.7");
+      const told = await blocked(one, 200, "203.0.113.7");
+      const limit = told[0]?.threshold;
+      expect(limit, "40 messages a day raise the limit").toBeGreaterThan(90);
+      expect([...new Set(told.map(({ rule: name, value, threshold }) => `${name} ${value} of ${threshold}`))]).toEqual([`${rule} ${limit} of ${limit}`]);
+    },
+  );
+
+  it("that no one confirms, also if there are 45 messages a day (docs/contract.md#no-conversion, docs/fraud.md#deliveries)", async () => {
+    const one = site({ conversion: "reported" });
+    await deliveries(one, 7 * 45, 45, undefined, 0.75);
+    expect(one.alarms()).toEqual([]);
+    const sentOut = await deliveries(one, 4 * 45, 45);
+    expect(
+      one.alarms().map(({ alarm }) => alarm),
+      `${4 * 45 - sentOut} of ${4 * 45} messages rejected`,
+    ).toContain("no_conversion");
+  });
+});
+
 describe("an attacker with numbers of their own", () => {
   /** Each of `count` own numbers is proven `times` times, as often as its caps allow. */
   const proven = async (one: Site, count: number, times: number, own: (i: number) => string): Promise<void> => {
@@ -161,5 +245,18 @@ describe("an attacker with numbers of their own", () => {
     const one = site({ policy: { spam, limits: { perCustomer: [{ limit: 20, window: 86_400, perVerified: 3 }] } } }, false);
     await proven(one, 1, 5, () => french(1));
     expect(await sent(one, 60, (i) => french(100 + i, i))).toBe(20 + 3 - 5);
+  });
+
+  it("gets no more messages in an unused country with a hundred of them than documented, wherever they send them (docs/fraud.md#what-is-out-of-reach)", async () => {
+    const one = site({}, false);
+    const ip = (i: number) => `${46 + (i % 8)}.20.${(i * 7) % 250}.${i % 241}`;
+    for (let i = 0; i < 100; i++) expect(await one.prove(indian(i, 5_000), { ip: ip(i) })).toBe("pending");
+    // 3,000 of the 24,000 attempts in twelve hours.
+    let out = 0;
+    for (let i = 0; i < 3_000; i++) {
+      one.clock.advance(14_400);
+      if ((await one.create(indian(i), { ip: ip(i) })).status === "pending") out++;
+    }
+    expect(out).toBeLessThanOrEqual(2_600);
   });
 });
