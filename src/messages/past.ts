@@ -22,7 +22,10 @@ const most = 20_000;
 /** Counters in one call. */
 const atATime = 500;
 
-/** "50 messages are requested and none is confirmed for two hours (`late`: 24)" (docs/contract.md#no-conversion). */
+/**
+ * "50 messages are requested within seven days and none is confirmed, for at least two hours (`late`: 24)"
+ * (docs/contract.md#no-conversion).
+ */
 const silentAfter = { messages: 50, hours: { reported: 2, late: 24 } };
 
 const daily: Parts = { long: day, parts: growth.days + 1, keptFor: (growth.days + 1) * day };
@@ -31,6 +34,8 @@ const hourly: Parts = { long: hour, parts: 25, keptFor: 26 * hour };
 const wholeOf = (customer: string) => `${customer}:x:all:`;
 const requestedOf = (customer: string) => `${customer}:x:req:`;
 const confirmedOf = (customer: string) => `${customer}:x:ok:`;
+/** The same by day, for what the hours no longer hold. */
+const daysOf = (name: string) => `${name}d:`;
 
 /** A customer's deliveries: days of the last week with messages, and those requested after the last confirmation. */
 interface Lately {
@@ -38,11 +43,18 @@ interface Lately {
   /** Messages of a usual day. */
   readonly usualDay: number;
   readonly requested: number;
-  /** Whole hours since the first of them. */
+  /** Whole hours since the first of them, up to 24. */
   silentHours: number;
 }
 
-const meanOf = (days: readonly number[]) => days.reduce((sum, one) => sum + one, 0) / growth.days;
+const sumOf = (counts: readonly number[]) => counts.reduce((sum, one) => sum + one, 0);
+const meanOf = (days: readonly number[]) => sumOf(days) / growth.days;
+
+/** Requests by part, newest first, in the parts after the last one with a confirmation. */
+function unconfirmed(requested: readonly number[], confirmed: readonly number[]): readonly number[] {
+  const last = confirmed.findIndex((one) => one > 0);
+  return last < 0 ? requested : requested.slice(0, last);
+}
 
 export type Past = ReturnType<typeof createPast>;
 
@@ -85,17 +97,23 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     const known = lately.get(customer);
     if (known !== undefined) return known;
     const now = clock.now();
-    const days = partsOf(wholeOf(customer), daily, now).slice(1);
-    const hours = [requestedOf(customer), confirmedOf(customer)].flatMap((name) => partsOf(name, hourly, now));
-    const counts = await read(deadline, [...days, ...hours]);
-    const confirmed = counts.slice(days.length + hourly.parts).findIndex((one) => one > 0);
-    const unconfirmed = counts.slice(days.length, days.length + (confirmed < 0 ? hourly.parts : confirmed));
-    const past = counts.slice(0, days.length);
+    const [requested, confirmed] = [requestedOf(customer), confirmedOf(customer)];
+    const byDay = [wholeOf(customer), daysOf(requested), daysOf(confirmed)].flatMap((name) => partsOf(name, daily, now));
+    const byHour = [requested, confirmed].flatMap((name) => partsOf(name, hourly, now));
+    const counts = await read(deadline, [...byDay, ...byHour]);
+    let from = 0;
+    const next = ({ parts }: Parts) => counts.slice(from, (from += parts));
+    const past = next(daily).slice(1);
+    const days = unconfirmed(next(daily), next(daily));
+    const hours = unconfirmed(next(hourly), next(hourly));
+    // Whether one of these hours has a confirmation: what was requested before it does not count.
+    const isRecent = hours.length < hourly.parts;
     const found: Lately = {
       days: past.filter((one) => one > 0).length,
       usualDay: meanOf(past),
-      requested: unconfirmed.reduce((all, one) => all + one, 0),
-      silentHours: unconfirmed.findLastIndex((one) => one > 0),
+      requested: isRecent ? sumOf(hours) : Math.max(sumOf(hours), sumOf(days)),
+      // What was requested before yesterday is older than all hours.
+      silentHours: !isRecent && sumOf(days.slice(2)) > 0 ? hourly.parts - 1 : hours.findLastIndex((one) => one > 0),
     };
     lately.set(customer, found);
     return found;
@@ -109,10 +127,14 @@ export function createPast({ store, clock, monitor, alarms, settings, inBackgrou
     },
 
     /** Counts a message that was requested, sent or not. */
-    requested: (customer: string) => count(requestedOf(customer), hourly),
+    requested(customer: string) {
+      count(requestedOf(customer), hourly);
+      count(daysOf(requestedOf(customer)), daily);
+    },
 
     confirmed(customer: string) {
       count(confirmedOf(customer), hourly);
+      count(daysOf(confirmedOf(customer)), daily);
       const known = lately.get(customer);
       // In place: the other counts must age.
       if (known !== undefined) known.silentHours = 0;

@@ -139,8 +139,8 @@ export type Alarm =
    */
   | { readonly alarm: "wrong_codes"; readonly wrong: number; readonly right: number }
   /**
-   * Within 24 hours, `value` deliveries were requested and none was confirmed, although `conversion` is `reported` or
-   * `late`.
+   * Within seven days, `value` deliveries were requested and none was confirmed, although `conversion` is `reported` or
+   * `late`. Raised from 50 on.
    */
   | { readonly alarm: "no_conversion" }
   /**
