@@ -141,10 +141,20 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     for (const some of chunksOf(pending, atATime)) await refresh(some);
   };
 
+  const ageOf = ({ at }: Country) => clock.now() - at;
+
+  const cachedAlarm = (one: Country, rule: SpamPolicy["strangeNetwork"]): CountryState["alarm"] => {
+    // It is no longer the last hour.
+    if (ageOf(one) >= hour) one.all = { ...one.all, hour: nothing() };
+    const { hour: lastHour, week, usual } = one.all;
+    return raisedAlarm({ hour: plus(lastHour, one.own), week: plus(week, one.own), usual }, rule);
+  };
+
+  /** Raises the alarm if it is on, unless the state is due to be read again. */
   const alarmOf = (one: Country, rule: SpamPolicy["strangeNetwork"]): CountryState["alarm"] => {
-    const { hour, week, usual } = one.all;
-    const alarm = raisedAlarm({ hour: plus(hour, one.own), week: plus(week, one.own), usual }, rule);
-    if (alarm !== undefined) alarms.raise(one.customer, { alarm: "country", country: one.country }, alarm.value, alarm.threshold);
+    const alarm = cachedAlarm(one, rule);
+    if (alarm !== undefined && ageOf(one) < heardFor.usual)
+      alarms.raise(one.customer, { alarm: "country", country: one.country }, alarm.value, alarm.threshold);
     return alarm;
   };
 
@@ -174,8 +184,8 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       const { strangeNetwork, newCountries } = account.policy.spam;
       const one = countryOf(account.customer, country);
       const watches = strangeNetwork.mode !== "off";
-      const holds = one.at === Number.NEGATIVE_INFINITY || !watches || alarmOf(one, strangeNetwork) === undefined ? heardFor.usual : heardFor.alarm;
-      if (clock.now() - one.at >= holds) await deadline.call(() => one.asking ?? refresh([one]));
+      const holds = !watches || cachedAlarm(one, strangeNetwork) === undefined ? heardFor.usual : heardFor.alarm;
+      if (ageOf(one) >= holds) await deadline.call(() => one.asking ?? refresh([one]));
       return {
         isNew: newCountries.mode !== "off" && one.at !== Number.NEGATIVE_INFINITY && one.all.week.verified + one.own.verified < newCountries.provenAt,
         alarm: watches ? alarmOf(one, strangeNetwork) : undefined,
