@@ -197,4 +197,6 @@ export interface Account {
   /** Lower case. */
   readonly customer: string;
   readonly policy: Policy;
+  /** A delivery that is confirmed late: open messages alone raise no alarm (docs/contract.md#unknown-conversion). */
+  readonly isLate?: boolean;
 }

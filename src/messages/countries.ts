@@ -150,10 +150,10 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     return raisedAlarm({ hour: plus(lastHour, one.own), week: plus(week, one.own), usual }, rule);
   };
 
-  /** Raises the alarm if it is on, unless the state is due to be read again. */
-  const alarmOf = (one: Country, rule: SpamPolicy["strangeNetwork"]): CountryState["alarm"] => {
-    const alarm = cachedAlarm(one, rule);
-    if (alarm !== undefined && ageOf(one) < heardFor.usual)
+  /** Raises the alarm if it is on, unless the state is due to be read again, or late confirmations explain it. */
+  const alarmOf = (one: Country, { policy, isLate = false }: Account): CountryState["alarm"] => {
+    const alarm = cachedAlarm(one, policy.spam.strangeNetwork);
+    if (alarm !== undefined && !isLate && ageOf(one) < heardFor.usual)
       alarms.raise(one.customer, { alarm: "country", country: one.country }, alarm.value, alarm.threshold);
     return alarm;
   };
@@ -172,7 +172,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
     /** The country's alarm as cached in this process; does not ask the store. */
     alarmOf(account: Account, country: string): CountryState["alarm"] {
       const one = countries.get(account.customer + country);
-      return one === undefined || account.policy.spam.strangeNetwork.mode === "off" ? undefined : alarmOf(one, account.policy.spam.strangeNetwork);
+      return one === undefined || account.policy.spam.strangeNetwork.mode === "off" ? undefined : alarmOf(one, account);
     },
 
     /**
@@ -188,7 +188,7 @@ export function createCountries({ store, clock, monitor, alarms, settings, inBac
       if (ageOf(one) >= holds) await deadline.call(() => one.asking ?? refresh([one]));
       return {
         isNew: newCountries.mode !== "off" && one.at !== Number.NEGATIVE_INFINITY && one.all.week.verified + one.own.verified < newCountries.provenAt,
-        alarm: watches ? alarmOf(one, strangeNetwork) : undefined,
+        alarm: watches ? alarmOf(one, account) : undefined,
       };
     },
 

@@ -71,7 +71,7 @@ async function commitOrLookAgain<Status extends string>(messages: Messages, acco
     const decision = isSpamCharge(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, refused, messages.settings.clockSkew);
     const waived = isSpamCharge(charge) && looks < mostLooks ? await lookAgain(messages, request, commit, charge, refused.count, decision, exempt) : undefined;
     if (waived === undefined) {
-      warnOf(messages, commit.message.next, decision);
+      warnOf(messages, account, commit.message.next, decision);
       return { refusal: { status: isSpamCharge(charge) ? "spam_detected" : "rate_limited", decision, auth: commit.before } };
     }
     exempt = waived;
@@ -179,7 +179,7 @@ async function granted(messages: Messages, request: MessageRequest<string>, comm
   monitor.metrics.fired([...own, ...fired]);
   if (!isSafe && (charges.some(isSpamCharge) || settings.spamRules.length > 0)) alarms.watched(customer, [...own, ...fired]);
   if (fired.length === 0) return commit;
-  for (const decision of fired) warnOf(messages, message.next, decision);
+  for (const decision of fired) warnOf(messages, commit.account, message.next, decision);
   const next = fired.reduce(withDecision, message.next);
   records.note(message.next, next);
   return { ...commit, message: { ...message, next } };
@@ -187,10 +187,12 @@ async function granted(messages: Messages, request: MessageRequest<string>, comm
 
 /**
  * Raises the alarm for a range that the crowd rule blocks, or would block in shadow mode, and for a country whose rules
- * do so while conversion is unknown: its other alarm is off then (docs/contract.md#growth-rules).
+ * block while confirmations are late or unknown: open messages do not raise it then (docs/contract.md#growth-rules,
+ * docs/contract.md#unknown-conversion).
  */
-function warnOf({ alarms }: Messages, { customer, number, country, origin }: Authentication, { rule, value = 0, threshold = 0 }: Decision): void {
+function warnOf({ alarms }: Messages, { customer, isLate }: Account, auth: Authentication, { rule, mode, value = 0, threshold = 0 }: Decision): void {
+  const { number, country, origin } = auth;
   if (rule === "crowd") alarms.raise(customer, { alarm: "crowd", range: `${number.slice(0, -4)}****` }, value, threshold);
-  const isOfCountry = rule === "country" || rule === "newCountries";
-  if (isOfCountry && origin?.g === 1 && country !== undefined) alarms.raise(customer, { alarm: "country", country }, value, threshold);
+  const blocksCountry = rule === "country" || rule === "newCountries";
+  if (blocksCountry && (isLate || origin?.g === 1) && country !== undefined) alarms.raise(customer, { alarm: "country", country }, value, threshold);
 }

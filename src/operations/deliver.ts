@@ -86,7 +86,7 @@ async function sendDelivery(context: Context, account: Account, request: Deliver
   requireChannel(context, channel);
   const placed = await sendInSlot(
     context,
-    { ...account, policy },
+    { ...account, policy, isLate: conversion === "late" },
     {
       slots: deliverySlots(context, account, phone.number),
       request: { phone_number, customer_uuid, ip, device_id, device_type, app_realm, callback_url, channel, locale, correlation_id, is_returning_user: known },

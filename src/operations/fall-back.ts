@@ -34,10 +34,12 @@ export async function fallBack(context: Context, accounts: Accounts, { id, custo
   const isDelivery = held.auth.purpose !== undefined;
   const given = isDelivery ? openKept(context, held.auth) : undefined;
   if (isDelivery && given === undefined) return stopped(context, customer, id, []);
-  const outside = await askAboutRetry(context, account, deadline, held.auth);
+  // How soon a delivery is confirmed is not stored. Its first message has raised the alarm, if there was one to raise.
+  const quiet = { ...account, isLate: isDelivery };
+  const outside = await askAboutRetry(context, quiet, deadline, held.auth);
   const weighing = isDelivery ? await past.weighing(deadline, account, held.auth.origin?.g === 1 ? "unknown" : "reported") : undefined;
   const policy = weighing === undefined ? account.policy : deliveryPolicy(account.policy, weighing);
-  const sending = { ...account, policy };
+  const sending = { ...quiet, policy };
   const reserved = await reserve(context, sending, {
     id,
     deadline,

@@ -122,7 +122,11 @@ export interface CallbackEvent extends OfAuthentication {
 
 /** Something an operator should look at. Each process raises an alarm at most once an hour per customer and subject. */
 export type Alarm =
-  /** Within the hour, a country has more open or blocked messages than its verifications explain. */
+  /**
+   * Within the hour, a country has more open or blocked messages than its verifications explain. For deliveries whose
+   * `conversion` is `late` or `unknown`: the rule `country` or `newCountries` blocked one; then `value` and `threshold`
+   * are that rule's.
+   */
   | { readonly alarm: "country"; readonly country: string }
   /**
    * A range of 10,000 numbers received more messages than a real crowd would request. `range`: its first digits,
