@@ -193,6 +193,6 @@ async function granted(messages: Messages, request: MessageRequest<string>, comm
 function warnOf({ alarms }: Messages, { customer, isLate }: Account, auth: Authentication, { rule, mode, value = 0, threshold = 0 }: Decision): void {
   const { number, country, origin } = auth;
   if (rule === "crowd") alarms.raise(customer, { alarm: "crowd", range: `${number.slice(0, -4)}****` }, value, threshold);
-  const blocksCountry = rule === "country" || rule === "newCountries";
+  const blocksCountry = mode === "enforce" && (rule === "country" || rule === "newCountries");
   if (blocksCountry && (isLate || origin?.g === 1) && country !== undefined) alarms.raise(customer, { alarm: "country", country }, value, threshold);
 }
