@@ -68,13 +68,13 @@ async function commitOrLookAgain<Status extends string>(messages: Messages, acco
     if (refused === undefined) return { commit: await granted(messages, request, commit, counts) };
     const charge = commit.charges[refused.refusedBy];
     if (charge === undefined) throw new Error("the store rejected a claim that has no limit");
-    const decision = isSpamCharge(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, refused, messages.settings.clockSkew);
-    const waived = isSpamCharge(charge) && looks < mostLooks ? await lookAgain(messages, request, commit, charge, refused.count, decision, exempt) : undefined;
-    if (waived === undefined) {
-      warnOf(messages, account, commit.message.next, decision);
-      return { refusal: { status: isSpamCharge(charge) ? "spam_detected" : "rate_limited", decision, auth: commit.before } };
+    const blocked = isSpamCharge(charge) && charge.decided !== undefined ? charge.decided : refusalOf(charge, refused, messages.settings.clockSkew);
+    const looked = isSpamCharge(charge) && looks < mostLooks ? await lookAgain(messages, request, commit, charge, refused.count, blocked, exempt) : blocked;
+    if ("rule" in looked) {
+      warnOf(messages, account, commit.message.next, looked);
+      return { refusal: { status: isSpamCharge(charge) ? "spam_detected" : "rate_limited", decision: looked, auth: commit.before } };
     }
-    exempt = waived;
+    exempt = looked;
   }
 }
 

@@ -24,7 +24,7 @@ import { membersOf } from "./number-windows.js";
 
 /**
  * Reads what is needed only after a rule blocks: whether the number is trusted, and how many verified in its million.
- * Returns the exemptions for the next commit; `undefined`: the rule applies.
+ * Returns the exemptions for the next commit, or if the rule applies, its decision with the limit that it has grown to.
  */
 export async function lookAgain(
   messages: Messages,
@@ -32,24 +32,26 @@ export async function lookAgain(
   { account: { customer, policy }, charges, message: { next }, moment }: MessageCommit,
   charge: SpamCharge,
   held: number,
-  decision: Decision,
+  blocked: Decision,
   exempt: Exemptions,
-): Promise<Exemptions | undefined> {
+): Promise<Exemptions | Decision> {
   const { keyring, learned, past, store } = messages;
   const { rule, claim } = charge;
   if (provesItself(charge, held)) {
     if ("sum" in claim) learned.set(claim.sum, Number.POSITIVE_INFINITY);
     return { ...exempt, rules: new Set([...exempt.rules, rule]) };
   }
+  let decision = blocked;
   if (charge.grows !== undefined && "sum" in claim) {
     const limit = grownLimit(charge, await past.usualDay(deadline, claim.sum));
     if (limit > held && limit > charge.threshold) {
       learned.set(claim.sum, limit);
       return withLimit(exempt, rule, limit);
     }
+    decision = { ...blocked, threshold: Math.max(limit, charge.threshold) };
   }
   const isCrowd = rule === "crowd";
-  if (!isCrowd && policy.spam.trust.open === 0) return undefined;
+  if (!isCrowd && policy.spam.trust.open === 0) return decision;
   const names = namesOfNumber(customer, keyring.pseudonym(next.number), policy, moment);
   const isGrowing = next.origin?.g === 1;
   const millionHolds = async () => {
@@ -66,7 +68,7 @@ export async function lookAgain(
   // A shadow rule decides after the commit, which has counted this message.
   const own = sendIn(charges)?.member;
   const others = sends.filter((member) => member !== own);
-  return exemptedBy({ sends: [...others, ...listed], verified, million, known }, decision, held, exempt, policy.spam);
+  return exemptedBy({ sends: [...others, ...listed], verified, million, known }, decision, held, exempt, policy.spam) ?? decision;
 }
 
 /** The claim in the window of the number's sends, if they are counted individually. */
@@ -101,8 +103,8 @@ export async function shadowDecisions(
     const held = count - charge.claim.weight;
     const decision: Decision = { at: moment.now, rule: charge.rule, mode: "shadow", ...measured(charge, held) };
     if (!isAgainst(charge, held)) continue;
-    const exempt = await lookAgain(messages, request, commit, charge, held, decision, noExemptions);
-    if (exempt === undefined) decisions.push(decision);
+    const looked = await lookAgain(messages, request, commit, charge, held, decision, noExemptions);
+    if ("rule" in looked) decisions.push(looked);
   }
   return decisions;
 }
