@@ -65,6 +65,7 @@ export async function lookAgain(
     membersOf(messages, verifiedWindow(customer, next.number, keyring.pseudonym), deadline),
     isCrowd ? millionHolds() : undefined,
   ]);
+  if (million !== undefined) decision = { ...blocked, threshold: Math.max(Math.ceil(policy.spam.crowd.share * million), charge.threshold) };
   // A shadow rule decides after the commit, which has counted this message.
   const own = sendIn(charges)?.member;
   const others = sends.filter((member) => member !== own);

@@ -137,6 +137,7 @@ describe("spam rules: a cell blocks a message when open ≥ seed + k × verified
     const set = setUpSpam(only("crowd"));
     for (let range = 1; range <= 15; range++) for (let user = 0; user < 20; user++) await set.verify(french(user, range));
     expect(await set.many(40, (index) => french(index))).toEqual({ sent: 30, refused: 10 });
+    expect(await set.why(french(41))).toEqual([{ rule: "crowd", mode: "enforce", value: 30, threshold: 30 }]);
   });
 
   it("country: seed 30; does not block if ≥ 100 verified in 24 h (docs/contract.md#spam-country)", async () => {
