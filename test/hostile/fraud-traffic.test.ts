@@ -191,6 +191,17 @@ describe("what the operator is told", () => {
       `${4 * 45 - sentOut} of ${4 * 45} messages rejected`,
     ).toContain("no_conversion");
   });
+
+  it("that no one confirms eight messages a day within eight days, and not while someone does (docs/contract.md#no-conversion)", async () => {
+    const one = site({ conversion: "reported" });
+    for (let day = 0; day < 10; day++) {
+      await deliveries(one, 7, 8);
+      await deliveries(one, 1, 8, undefined, day % 5 === 0 ? 1 : 0);
+    }
+    expect(one.alarms()).toEqual([]);
+    await deliveries(one, 8 * 8, 8);
+    expect(one.alarms().map(({ alarm }) => alarm)).toContain("no_conversion");
+  });
 });
 
 describe("an attacker with numbers of their own", () => {
