@@ -101,10 +101,6 @@ export const french = (index: number, range = 0, million = 12): string =>
 export const uzbek = (index: number, range: number, operator = 0): string =>
   `+998${[90, 91, 93, 94, 95, 97, 98, 99, 88, 33][operator % 10]}${String(range % 1_000).padStart(3, "0")}${String(index % 10_000).padStart(4, "0")}`;
 
-/** Indian mobiles, in 300 ranges of a million in turn. */
-export const indian = (index: number, last = 1_000): string =>
-  `+91${97 + (index % 3)}${String(Math.floor(index / 3) % 100).padStart(2, "0")}${String(Math.floor(index / 300) % 100).padStart(2, "0")}${String(last + (index % 1_000)).padStart(4, "0")}`;
-
 /** Numbers from 0 up to, not including, 1; the same each time. */
 export function random(seed = 5): () => number {
   let state = seed;
