@@ -1,4 +1,4 @@
-import { failureOf, withCode } from "./error-code.js";
+import { withCode } from "./error-code.js";
 import { type OptionNames, optionError, requireSeconds, requireText } from "./option-error.js";
 
 /** The part of `fetch` that senders and lookups use; the global `fetch` and compatible clients match it. */
@@ -116,13 +116,16 @@ export function whyNotSent(error: unknown): string | undefined {
   return withCode("no connection", connectionCode(error));
 }
 
-/** Why there is no response after a `fetch` error, if something may have been sent. */
+/**
+ * Why there is no response after a `fetch` error, if something may have been sent. Of the error only its class: a
+ * client's messages may contain keys.
+ */
 export function whyNoResponse(error: unknown): string {
   const code = connectionCode(error);
-  const last = causes(error).findLast(({ message }) => message !== "");
-  if (last === undefined || (code !== undefined && /^E[A-Z0-9]+$/.test(code))) return withCode("no response", code);
-  // A URL may contain keys.
-  return withCode(`no response: ${failureOf(last).replace(/https?:\/\/\S+/gi, "…")}`, code);
+  const { name, message } = causes(error).at(-1) ?? {};
+  const isClass = typeof name === "string" && /^[A-Z][A-Za-z]{1,40}$/.test(name) && name !== "Error";
+  const isVariable = name === "ReferenceError" && typeof message === "string" && /^[\w$]{1,40} is not defined$/.test(message);
+  return withCode(["no response", ...(isClass ? [name] : []), ...(isVariable ? [message] : [])].join(": "), code);
 }
 
 /** Whether nothing was sent: no address, no connection, no TLS. */
@@ -145,7 +148,7 @@ export function connectionCode(error: unknown): string | undefined {
   return undefined;
 }
 
-type Cause = { readonly [field in "code" | "syscall" | "errors" | "message"]?: unknown };
+type Cause = { readonly [field in "name" | "code" | "syscall" | "errors" | "message"]?: unknown };
 
 /** The error, its cause, and so on. */
 function causes(error: unknown): readonly Cause[] {

@@ -253,13 +253,13 @@ it.each([
   [
     "a destroyed dispatcher, which may have sent it",
     fetchFailed("The client is destroyed", { name: "ClientDestroyedError", code: "UND_ERR_DESTROYED" }),
-    "no response: ClientDestroyedError: The client is destroyed, code UND_ERR_DESTROYED",
+    "no response: ClientDestroyedError, code UND_ERR_DESTROYED",
   ],
   ["an error in an own fetch", new ReferenceError("HTTPS_PROXY is not defined"), "no response: ReferenceError: HTTPS_PROXY is not defined"],
   [
-    "an error with a URL, a number and the code in it",
+    "an error whose message may contain keys, a number and the code",
     new TypeError("error sending request for url (https://sms.example/?key=k&to=%2B14155552671): 493817 to +1 415 555 2671"),
-    "no response: TypeError: error sending request for url (… ****** to +…",
+    "no response: TypeError",
   ],
   ["no error at all", undefined, "no response"],
 ])("an error thrown by fetch is in the reason: %s", async (_, error, reason) => {
@@ -277,7 +277,7 @@ it("a response of 407 gives `unknown`: Node's fetch turns it into an error witho
   const server = createPlainServer((_, response) => response.writeHead(407).end("{}"));
   await new Promise<void>((resolve) => server.listen(0, "127.0.0.1", resolve));
   const outcome = await sendTo(`http://127.0.0.1:${(server.address() as AddressInfo).port}`);
-  expect(outcome).toEqual({ outcome: "unknown", reason: expect.stringMatching(/^no response: (TypeError: fetch failed|proxy authentication required)$/) });
+  expect(outcome).toEqual({ outcome: "unknown", reason: expect.stringMatching(/^no response(: TypeError)?$/) });
   await new Promise((resolve) => server.close(resolve));
 });
 
