@@ -700,6 +700,7 @@ describe("untrusted text", () => {
       const sender = { send: async () => ({ outcome: "rejected", reason }) };
       const logger = { info() {}, warn() {}, error() {} };
       const store = memoryStore({ name: "attacks" });
+      store.inspect = undefined; // the command rejects a store that only its own process can read
       export const verifier = createVerifier({ store, sender, logger, secret: "${secret}", countries: ["FR"], callbacks: { worker: false } });
       await verifier.createAuthentication({ phone_number: "${number}" });`;
     await build({ ...made, entryPoints: [join(root, "src/cli/cli.ts")], outfile: command });
