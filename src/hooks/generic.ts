@@ -6,8 +6,9 @@ import { anyOf, codeInText, pick, repeatKey, textOf } from "./kit/read.js";
 /**
  * For servers without a hook of their own: an Auth0 Action, a Cognito Lambda, FusionAuth, plugins of Keycloak, CAS.
  * Body, as JSON or a form: `to` (or `phone_number`, `phoneNumber`), `code`, `text` (or `textMessage`, `message`), and
- * optionally `purpose` (or `type`), `locale`, `ip`, `user_id`, `id` (of the event), `known`, `expires_in`. Without `code`,
- * the one run of 4 to 10 digits in the text is the code, except in messages of Auth0 and Cognito that have none.
+ * optionally `purpose` (or `type`), `locale`, `ip`, `user_id`, `id` (of the event), `known` (only `true` in JSON),
+ * `expires_in`. Without `code`, the one run of 4 to 10 digits in the text is the code, except in messages of Auth0 and
+ * Cognito that have none.
  *
  * Answers with `{ status, id, message, retry_after }`: 200 if it was sent, 4xx if it must not be sent, 5xx if it may be
  * tried again. Show users only `message`. `/hooks/generic/confirmed` takes `{ to, at }` or `{ id, at }`. Throws `TypeError`
@@ -53,8 +54,7 @@ function read(body: unknown): Message {
     locale: pick(body, "locale"),
     ip: anyOf(body, "ip", "clientIpAddress"),
     user_id: anyOf(body, "user_id", "userId"),
-    // A form has only texts.
-    known: /^(true|1)$/i.test(String(pick(body, "known"))),
+    known: pick(body, "known") === true,
     expires_in: pick(body, "expires_in"),
     // An id may be that of a sign-in, in which the user asks for another code.
     idempotency_key: id === undefined ? undefined : repeatKey(id, code ?? text),
