@@ -117,8 +117,8 @@ export function whyNotSent(error: unknown): string | undefined {
 }
 
 /**
- * Why there is no response after a `fetch` error, if something may have been sent. Of the error only its class: a
- * client's messages may contain keys.
+ * Why there is no response after a `fetch` error, if something may have been sent. Names only the class of the error:
+ * its message may contain keys.
  */
 export function whyNoResponse(error: unknown): string {
   const code = connectionCode(error);

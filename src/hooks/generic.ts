@@ -35,7 +35,7 @@ const purposes = {
 
 const call = /^(voice|((voice|phone)[ _-]?)?call)$/i;
 
-/** Cognito's trigger source of a temporary password, and Auth0's types without a code: digits in the text are none. */
+/** Cognito's trigger source of a temporary password, and Auth0's types without a code: digits in them are not a code. */
 const notices = ["CustomSMSSender_AdminCreateUser", "blocked_account", "change_password", "password_breach"];
 
 function read(body: unknown): Message {

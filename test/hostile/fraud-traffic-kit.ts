@@ -167,15 +167,15 @@ export async function deliveries(one: Site, count: number, perDay: number, ip?: 
   return out;
 }
 
-/** What `explain` says of the messages that are blocked of `count` more, three a minute. */
+/** The decisions in `explain` for the messages that are blocked of `count` more, three a minute. */
 export async function blocked(one: Site, count: number, ip?: string): Promise<Explanation["decisions"]> {
-  const told: Explanation["decisions"][number][] = [];
+  const decisions: Explanation["decisions"][number][] = [];
   for (let i = 0; i < count; i++) {
     one.clock.advance(minute / 3);
     const { status, delivery_uuid: authentication_uuid } = await deliver(one, ip);
     if (status !== "spam_detected" || !authentication_uuid) continue;
     await turns();
-    told.push(...(await one.verifier.explain({ authentication_uuid })).decisions);
+    decisions.push(...(await one.verifier.explain({ authentication_uuid })).decisions);
   }
-  return told;
+  return decisions;
 }

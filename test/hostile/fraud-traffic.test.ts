@@ -110,7 +110,7 @@ describe("the alarm of a country", () => {
   });
 });
 
-describe("what the operator is told", () => {
+describe("what the operator reads", () => {
   const ceiling = { limits: { spend: [{ amount: 10_000, per: "day" }] } } as const;
 
   it("no alarm days after an attack: a country's last hour is that of now (docs/contract.md#alarms, docs/contract.md#spam-strange-network)", async () => {
@@ -174,10 +174,10 @@ describe("what the operator is told", () => {
     async (rule, options) => {
       const one = site({ conversion: "unknown", ...options, policy: { ...ceiling, spam: { range: off, crowd: off, ...options?.policy?.spam } } });
       await deliveries(one, 6 * 40, 40, "203.0.113.7");
-      const told = await blocked(one, 200, "203.0.113.7");
-      const limit = told[0]?.threshold;
+      const decisions = await blocked(one, 200, "203.0.113.7");
+      const limit = decisions[0]?.threshold;
       expect(limit, "40 messages a day raise the limit").toBeGreaterThan(90);
-      expect([...new Set(told.map(({ rule: name, value, threshold }) => `${name} ${value} of ${threshold}`))]).toEqual([`${rule} ${limit} of ${limit}`]);
+      expect([...new Set(decisions.map(({ rule: name, value, threshold }) => `${name} ${value} of ${threshold}`))]).toEqual([`${rule} ${limit} of ${limit}`]);
     },
   );
 
