@@ -15,7 +15,7 @@ export interface StoredRecord {
   readonly tokens: readonly string[];
   /** Opaque text, at most 64 KiB. */
   readonly data: string;
-  /** Milliseconds since the epoch. */
+  /** Milliseconds since the epoch. A write may also move it to an earlier time. */
   readonly keepUntil: number;
 }
 

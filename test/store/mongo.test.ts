@@ -610,7 +610,24 @@ describe.runIf(server)("mongoStore", () => {
       expect(await left("state", recordKey(kept))).toBeLessThan(most);
     });
 
-    it("are only ever extended, to a hundred years at most", async () => {
+    it("of a record follow its end, also to an earlier time, whatever the caller's clock", async () => {
+      let before = record({ keepUntil: Date.now() + 7 * day });
+      await store.commit({ record: before });
+      for (const [now, days] of [
+        [Date.now(), 1],
+        [Date.now() + 2 * day, 1],
+        [Date.now(), 3],
+      ] as const) {
+        const next = following(before, { now, keepUntil: Date.now() + days * day });
+        await store.commit(next);
+        before = next.record;
+        const [least, most] = near(days * day);
+        expect(await left("state", recordKey(before))).toBeGreaterThan(least);
+        expect(await left("state", recordKey(before))).toBeLessThan(most);
+      }
+    });
+
+    it("of windows are only ever extended, to a hundred years at most", async () => {
       const window = name();
       const now = Date.now();
       for (const [keepUntil, life] of [

@@ -197,6 +197,26 @@ describe.runIf(server)("features specific to PostgreSQL", () => {
     await close();
   });
 
+  it("a record ends as much later or earlier as a write says, whatever the caller's clock", async () => {
+    const { pool, store, close } = await newStore(server);
+    const first = newRecord({ keepUntil: Date.now() + 168 * hour });
+    await store.commit({ record: first });
+    let [expected = ""] = first.tokens;
+    for (const [now, hours] of [
+      [Date.now(), 24],
+      [Date.now() + 48 * hour, 24],
+      [Date.now(), 72],
+    ] as const) {
+      const tokens = [randomUUID()];
+      await store.commit({ record: { ...first, tokens, now, keepUntil: first.keepUntil + (hours - 168) * hour }, expected });
+      [expected = ""] = tokens;
+      const { rows } = await pool.query("select ends - extract(epoch from now()) / 60 as minutes from phoneproof.record");
+      expect(Number(rows[0].minutes)).toBeGreaterThan(hours * 60);
+      expect(Number(rows[0].minutes)).toBeLessThan(hours * 60 + 60);
+    }
+    await close();
+  });
+
   it("nine in ten updates of counted rows are HOT, since a row's end is rarely raised", async () => {
     const { pool, store, close } = await newStore(server);
     const customer = randomUUID();

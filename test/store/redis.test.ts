@@ -354,6 +354,27 @@ describe.runIf(installed)("on a single server", () => {
     expect(Math.max(...after)).toBeLessThan(4 * 60 * minute);
   });
 
+  it("a record ends as much later or earlier as a write says, whatever the caller's clock", async () => {
+    const prefix = `p${randomUUID()}`;
+    const store = redisStore({ client: connected.client, prefix });
+    const before = aRecord({ keepUntil: Date.now() + 7 * day });
+    await store.commit({ record: before });
+    const [key = ""] = (await server.cli("KEYS", `${prefix}*`)).split("\n");
+    let [expected = ""] = before.tokens;
+    for (const [now, days] of [
+      [Date.now(), 1],
+      [Date.now() + 2 * day, 1],
+      [Date.now(), 3],
+    ] as const) {
+      const tokens = [randomUUID()];
+      await store.commit({ record: { ...before, tokens, now, keepUntil: before.keepUntil + (days - 7) * day }, expected });
+      [expected = ""] = tokens;
+      const left = Number(await server.cli("PTTL", key));
+      expect(left).toBeGreaterThan(days * day);
+      expect(left).toBeLessThan(days * day + 60 * minute);
+    }
+  });
+
   it("a window created by one write with several claims lives until the latest of their ends, in any order", async () => {
     const prefix = `p${randomUUID()}`;
     const store = redisStore({ client: connected.client, prefix });

@@ -1,6 +1,6 @@
 import type { RecordWrite, StoredRecord } from "../../../src/ports/store.js";
 import { CorruptRecord } from "../../kit/store.js";
-import { type Document, type Statement, upsert } from "./driver.js";
+import { type Document, literal, type Statement, upsert } from "./driver.js";
 
 /** The key of a record: the same `id` under two customers is two records, whatever characters they contain. */
 export const recordKey = ({ customer, id }: Pick<StoredRecord, "customer" | "id">): Document => ({ customer, id });
@@ -8,14 +8,16 @@ export const recordKey = ({ customer, id }: Pick<StoredRecord, "customer" | "id"
 /** Writes the record if the newest stored token is `expected`, else fails. */
 export function writeRecord(record: RecordWrite, expected: string | null, end: Date): Statement {
   const { tokens, data, keepUntil, wakeAt } = record;
-  const _id = recordKey(record);
-  const $set = { tokens: [...tokens], data, keepUntil, ...(typeof wakeAt === "number" && { wakeAt }) };
-  const $max = { expireAt: end };
-  if (expected === null) return upsert({ _id, expireAt: { $exists: false } }, { $set, $max });
-  const $unset = { lease: "", ...(wakeAt === undefined && { wakeAt: "" }) };
-  // MongoDB does not allow changing `_id`: if no document matches, the statement fails without creating one.
-  const update = { $set, $max, ...(wakeAt !== "unchanged" && { $unset }), $setOnInsert: { _id: null } };
-  return upsert({ _id, "tokens.0": expected, tokens: { $ne: tokens[0] } }, update);
+  const key = recordKey(record);
+  const fields = { tokens: [...tokens], data, keepUntil, ...(typeof wakeAt === "number" && { wakeAt }) };
+  if (expected === null) return upsert({ _id: key, expireAt: { $exists: false } }, { $set: { ...fields, expireAt: end } });
+  // As much later or earlier as the record ends, whatever the caller's clock.
+  const expireAt = { $add: ["$expireAt", { $subtract: [keepUntil, "$keepUntil"] }] };
+  // A document without tokens has no `$size`: if none matches, the statement fails without creating one.
+  const _id = { $cond: [{ $size: "$tokens" }, "$_id", null] };
+  const $set = { ...fields, tokens: literal(tokens), data: literal(data), expireAt, _id };
+  const $unset = wakeAt === undefined ? ["lease", "wakeAt"] : "lease";
+  return upsert({ _id: key, "tokens.0": expected, tokens: { $ne: tokens[0] } }, [{ $set }, ...(wakeAt === "unchanged" ? [] : [{ $unset }])]);
 }
 
 /** Returns the record, or an error that names it if the document is not one that `writeRecord` makes. */

@@ -131,7 +131,7 @@ ${lock}
       end if;
       if c.id is not null then
         insert into ${s}.record as x (customer, id, tokens, data, keep_until, wake_at, ends) values (owner, c.id, c.tokens, c.data, c.keep_until, c.wake_at, earliest_end + c.life) on conflict (customer, id) do update set tokens = c.tokens, data = c.data,
-          keep_until = c.keep_until, wake_at = case when c.keeps_wake then x.wake_at else c.wake_at end, ends = greatest(x.ends, excluded.ends);
+          keep_until = c.keep_until, wake_at = case when c.keeps_wake then x.wake_at else c.wake_at end, ends = x.ends + ceil((c.keep_until - x.keep_until) / 60000.0);
       end if;
     end if;
     counts := null;

@@ -176,7 +176,8 @@ if verb == "record" and not landed then
   elseif kept == keep then
     call("SET", keys[1], record, "KEEPTTL")
   else
-    call("SET", keys[1], record, "PX", max(call("PTTL", keys[1]), ttl))
+    -- As much later or earlier as the record ends, whatever the caller's clock.
+    call("SET", keys[1], record, "PX", max(call("PTTL", keys[1]) + number(keep, 36) - number(kept or keep, 36), spare))
   end
   if wakes then
     if wakeAt ~= "unchanged" then call("ZADD", keys[2], wakeAt, name) end
