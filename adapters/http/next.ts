@@ -1,6 +1,6 @@
 import { onlyOptions } from "../kit/option-error.js";
 import { type Mountable, mounted } from "./mounted.js";
-import { pathOf, prefixOption, withoutPrefix } from "./paths.js";
+import { pathOf, prefixOf, prefixOption, withoutPrefix } from "./paths.js";
 import { answerRequest } from "./web-message.js";
 
 export type { Mountable };
@@ -55,10 +55,5 @@ function placeOf(roots: readonly string[], path: string, params: unknown): strin
   const taken = Object.values(params ?? {}).find(Array.isArray);
   if (taken === undefined) return "";
   const segments = path.replace(/\/$/, "").split("/");
-  const folder = segments.slice(0, segments.length - taken.length).join("/");
-  // The folder may end with a whole root, or hold the start of one: `app/v2/[...route]` of `/v2/Services`.
-  const whole = roots.find((root) => folder.endsWith(root));
-  if (whole !== undefined) return folder.slice(0, -whole.length);
-  const at = Math.max(...roots.map((root) => `${path}/`.lastIndexOf(`${root}/`, folder.length)));
-  return at === -1 ? folder : folder.slice(0, at);
+  return prefixOf(roots, path, segments.slice(0, segments.length - taken.length).join("/"));
 }

@@ -25,6 +25,17 @@ export function withoutPrefix(path: string, prefix: string): string {
 }
 
 /**
+ * The part of a path before a handler's root. `folder`: the start of the path that the framework has matched. It may
+ * end with a whole root, or hold the start of one: `app/v2/[...route]` of `/v2/Services`.
+ */
+export function prefixOf(roots: readonly string[], path: string, folder: string): string {
+  const whole = roots.find((root) => folder.endsWith(root));
+  if (whole !== undefined) return folder.slice(0, -whole.length);
+  const at = Math.max(...roots.map((root) => `${path}/`.lastIndexOf(`${root}/`, folder.length)));
+  return at === -1 ? folder : folder.slice(0, at);
+}
+
+/**
  * Checks a prefix option: empty, or with a leading slash and no trailing one. `roots`: must not be at its end, because
  * the paths include them. Throws `TypeError`.
  */

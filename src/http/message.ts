@@ -10,10 +10,11 @@ export interface HttpRequest {
   /** The path after the mount prefix, still percent-encoded, without the query. */
   readonly path: string;
   /**
-   * The full path and the handler's mount prefix, for the message of a 404; absent if the framework handles prefixes.
-   * `canStrip`: the adapter has an option for prefixes that a framework removes. `isFixed`: it has none for a prefix.
+   * The path received and the handler's mount prefix, for the message of a 404; absent if the framework handles prefixes.
+   * `stripped`: what a framework has removed; absent if the adapter has no such option. `isFixed`: it has none for a
+   * prefix.
    */
-  readonly asked?: { readonly path: string; readonly prefix: string; readonly canStrip?: boolean; readonly isFixed?: boolean };
+  readonly asked?: { readonly path: string; readonly prefix: string; readonly stripped?: string; readonly isFixed?: boolean };
   /** The raw query with its `?`; absent or empty without one. */
   readonly query?: string;
   /** Returns a header by its lower-case name; several values are joined by `, `. */

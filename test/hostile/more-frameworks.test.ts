@@ -2,21 +2,7 @@ import { twilioReceipts } from "phoneproof/senders/twilio";
 import { createTestVerifier } from "phoneproof/testing";
 import { twilioVerify } from "phoneproof/twilio-verify";
 import { expect, onTestFinished, test } from "vitest";
-import { mounted, reply, run } from "./more-frameworks-kit.js";
-
-test("`stripped` may be all that a framework removes, a prefix before /v1 included (docs/frameworks.md#hono)", async () => {
-  const app = mounted("/api/v1", { stripped: "/api/v1" });
-  onTestFinished(app.close);
-  expect(await app.create("/api/v1/authentication")).toMatchObject({ status: 200 });
-});
-
-test("the 404 of a handler with a wrong `stripped` names it (docs/frameworks.md#nodehttp)", async () => {
-  const app = mounted("/api", { stripped: "/v1" }); // Hono removes /api only
-  onTestFinished(app.close);
-  const { status, text } = await app.create("/api/v1/authentication");
-  expect(status).toBe(404);
-  expect(text).toContain("stripped");
-});
+import { reply, run } from "./more-frameworks-kit.js";
 
 test("the 404 of receipts mounted without their /receipts suggests `stripped`, as that of /v1 does (docs/frameworks.md#nodehttp)", async () => {
   const sources = [twilioReceipts({ authToken: "0123456789abcdef0123456789abcdef" })];

@@ -19,6 +19,7 @@ import { nextHandlers } from "../../adapters/http/next.js";
 import { nodeHandler } from "../../adapters/http/node.js";
 import type { HttpHandler } from "../../src/http/message.js";
 import { fixedClock } from "../../src/testing/fixed-clock.js";
+import { twilioVerify } from "../../src/wires/twilio-verify/index.js";
 import { exchange, send } from "./client.js";
 import { type Host, listen } from "./hosts.js";
 import { createService, inner, outer, until } from "./service.js";
@@ -433,6 +434,15 @@ describe("fetch", () => {
     expect((await inNode.send({ method: "POST", path: "/check" })).text).toMatch(/ is \/v1\/check without its \/v1: ask for \/v1\/check\."/);
     expect(await messageOf(fetchHandler(both, { basePath: "/api" }), "/receipts/twilio")).toMatch(/ is \/receipts\/\{provider\}, .* leave its basePath out\.$/);
     const words = "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.";
+    const based = fetchHandler(both, { basePath: "/api" });
+    expect(await messageOf(based, "/check")).toMatch(/ is \/v1\/check without its \/v1: .* pass \{ stripped: "\/api\/v1" \}\.$/);
+    expect(await messageOf(based, "/api/check")).toMatch(/ without its \/v1: ask for \/api\/v1\/check\.$/);
+    const stripped = (value: string) => fetchHandler(both, { stripped: value });
+    expect(await messageOf(stripped("/v1"), "/v1/check")).toMatch(
+      / is \/v1\/check, .* with \{ stripped: "\/v1" \}, which makes it \/v1\/v1\/check: leave its options out\.$/,
+    );
+    expect(await messageOf(stripped("/api"), "/api/v1/check")).toMatch(/ makes it \/api\/api\/v1\/check: give it only \{ basePath: "\/api" \}\.$/);
+    expect(await messageOf(stripped("/api"), "/check")).toMatch(/ pass \{ stripped: "\/api\/v1" \}\.$/);
     for (const path of ["/", "/v1/none", "/api/v1/none", "/v1check", `/${"x".repeat(200)}/v1/check`]) expect(await messageOf(plain, path)).toBe(words);
     expect(await messageOf(plain, "/receipts/none")).toBe("There is no such receipts route.");
   });
@@ -446,6 +456,36 @@ describe("fetch", () => {
       expect((await based(request(service, path))).status).toBe(404);
     expect((await stripped(request(service, "/authentication?x=/v1"))).status).toBe(200);
     expect((await stripped(request(service))).status).toBe(404);
+  });
+
+  test.each<[options: { stripped: string; basePath?: string }, removed: string]>([
+    [{ stripped: "/v1" }, "/v1"],
+    [{ stripped: "/api/v1" }, "/api/v1"],
+    [{ stripped: "/api/v1", basePath: "/api" }, "/api/v1"],
+    [{ stripped: "/api" }, "/api"],
+    [{ stripped: "/api", basePath: "/api" }, "/api"],
+    [{ stripped: "/api", basePath: "/api/otp" }, "/api"],
+    [{ stripped: "/v1/lookup" }, "/v1/lookup"],
+  ])("%o: the framework removes %s", async (options, removed) => {
+    const { verifier } = createService();
+    const handler = fetchHandler([verifier, verifier.receipts], options);
+    const path = `${options.basePath ?? removed.replace(/\/v1.*/, "")}/v1/lookup/x`.slice(removed.length);
+    expect((await handler(new Request(`http://localhost${path}`))).status).toBe(403);
+  });
+
+  test("under a prefix, what a framework removes may end with /receipts, or with the start of a root", async () => {
+    const { verifier } = createService();
+    const receipts = fetchHandler(verifier.receipts, { stripped: "/api/receipts" });
+    expect((await receipts(new Request("http://localhost/twilio", { method: "POST", body: "" }))).status).toBe(403);
+    const wire = fetchHandler(twilioVerify(verifier), { stripped: "/api/v2" });
+    expect((await wire(new Request("http://localhost/Services"))).status).toBe(401);
+  });
+
+  test("stripped and basePath that contradict each other are a TypeError with the fix", () => {
+    const { verifier } = createService();
+    expect(() => fetchHandler(verifier, { stripped: "/v1", basePath: "/api" })).toThrow(
+      'phoneproof: stripped is "/v1", but with basePath "/api" the paths start with /api/v1: stripped must be all that the framework removes, such as "/api/v1", or leave basePath out',
+    );
   });
 });
 
