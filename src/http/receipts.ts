@@ -28,14 +28,16 @@ export function createReceiptHandler(messages: Messages): (request: HttpRequest)
   // Signatures cover the exact URL: the public address up to the mount prefix, and the path.
   const { docUrl, receiptBase = "", receiptSources } = messages.settings;
   const byProvider = new Map(receiptSources.map((source) => [source.provider, source]));
+  const sourceOf = (path: string) => byProvider.get(path.replace(/^\/receipts\/|\/$/g, ""));
+  const routeOf = (path: string) => {
+    const provider = sourceOf(path)?.provider;
+    return provider === undefined ? undefined : `/receipts/${provider}`;
+  };
   return async (request) => {
     try {
-      const source = byProvider.get(request.path.replace(/^\/receipts\/|\/$/g, ""));
+      const source = sourceOf(request.path);
       // Do not reveal which providers are configured.
-      if (source === undefined)
-        throw notFound(request, "/receipts", "There is no such receipts route.", (path) =>
-          /^\/receipts\/[^/]/.test(path) ? "/receipts/{provider}" : undefined,
-        );
+      if (source === undefined) throw notFound(request, "/receipts", "There is no such receipts route.", routeOf);
       // HEAD from link previews and OPTIONS from browsers are not receipts.
       if (!methods.includes(request.method)) return wrongMethod(docUrl, methods);
       const { method, path, query = "", header } = request;

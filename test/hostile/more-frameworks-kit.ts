@@ -1,17 +1,7 @@
 import { execFile } from "node:child_process";
 import { join } from "node:path";
-import type { Mountable } from "phoneproof/fetch";
-import { fetchHandler } from "phoneproof/fetch";
 
 const root = join(import.meta.dirname, "../..");
-
-type FetchOptions = NonNullable<Parameters<typeof fetchHandler>[1]>;
-
-/** What a handler replies to a POST to the path, as text. */
-export async function reply(handler: Mountable, path: string, options: FetchOptions = {}): Promise<string> {
-  const answer = await fetchHandler(handler, options)(new Request(`http://127.0.0.1${path}`, { method: "POST", body: "{}" }));
-  return await answer.text();
-}
 
 /** Runs an ES module in its own process with the built package, and returns its exit code and what it printed. */
 export function run(program: string): Promise<{ readonly code: number; readonly printed: string }> {

@@ -426,13 +426,13 @@ describe("fetch", () => {
       / The path asked for is \/api\/v1\/check, and the handler is mounted under "": give it \{ basePath: "\/api" \}\.$/,
     );
     expect(await messageOf(plain, "/a/b/v1/lookup/+33612345678?x=y")).toMatch(/ is \/a\/b\/v1\/lookup\/\{phone_number\}, .* basePath: "\/a\/b" \}\.$/);
-    expect(await messageOf(plain, "/api/receipts/twilio")).toMatch(/ is \/api\/receipts\/\{provider\}, .* basePath: "\/api" \}\.$/);
+    expect(await messageOf(plain, "/api/receipts/twilio")).toMatch(/ is \/api\/receipts\/twilio, .* basePath: "\/api" \}\.$/);
     expect(await messageOf(under, "/v1/check")).toMatch(/ is \/v1\/check, and the handler is mounted under "\/api": leave its basePath out\.$/);
     expect(await messageOf(under, "/api/api/v1/retry/")).toMatch(/ basePath: "\/api\/api" \}\.$/);
     expect(await messageOf(plain, "/check")).toMatch(/ is \/v1\/check without its \/v1: .* pass \{ stripped: "\/v1" \}\.$/);
     const inNode = await start(nodeHandler(both));
     expect((await inNode.send({ method: "POST", path: "/check" })).text).toMatch(/ is \/v1\/check without its \/v1: ask for \/v1\/check\."/);
-    expect(await messageOf(fetchHandler(both, { basePath: "/api" }), "/receipts/twilio")).toMatch(/ is \/receipts\/\{provider\}, .* leave its basePath out\.$/);
+    expect(await messageOf(fetchHandler(both, { basePath: "/api" }), "/receipts/twilio")).toMatch(/ is \/receipts\/twilio, .* leave its basePath out\.$/);
     const words = "There is no such route; the routes are /v1/authentication, /v1/retry, /v1/check and /v1/lookup/{phone_number}.";
     const based = fetchHandler(both, { basePath: "/api" });
     expect(await messageOf(based, "/check")).toMatch(/ is \/v1\/check without its \/v1: .* pass \{ stripped: "\/api\/v1" \}\.$/);
@@ -443,8 +443,10 @@ describe("fetch", () => {
     );
     expect(await messageOf(stripped("/api"), "/api/v1/check")).toMatch(/ makes it \/api\/api\/v1\/check: give it only \{ basePath: "\/api" \}\.$/);
     expect(await messageOf(stripped("/api"), "/check")).toMatch(/ pass \{ stripped: "\/api\/v1" \}\.$/);
+    expect(await messageOf(fetchHandler(verifier.receipts), "/twilio")).toMatch(/ pass \{ stripped: "\/receipts" \}\.$/);
+    expect(await messageOf(fetchHandler(verifier.receipts), "/favicon.ico")).toBe("There is no such receipts route.");
     for (const path of ["/", "/v1/none", "/api/v1/none", "/v1check", `/${"x".repeat(200)}/v1/check`]) expect(await messageOf(plain, path)).toBe(words);
-    expect(await messageOf(plain, "/receipts/none")).toBe("There is no such receipts route.");
+    for (const path of ["/receipts/none", "/api/receipts/none"]) expect(await messageOf(plain, path)).toBe("There is no such receipts route.");
   });
 
   test("basePath and stripped: paths outside are 404", async () => {

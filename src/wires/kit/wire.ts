@@ -90,7 +90,9 @@ export function wireHandler(http: Pick<HttpHandler, "clock" | "warn" | "unmounta
   const respond = async (request: HttpRequest, requestId: string, found: ReturnType<typeof match>): Promise<HttpResponse> => {
     if (found === undefined) {
       const start = [root, ...(roots ?? [])].find((one) => request.asked?.path.includes(`${one}/`)) ?? root;
-      throw notFound(request, start, wire.unknownPath(request.path), (path) => match(path)?.path);
+      // An adapter passes "/" for a path that is not under its prefix.
+      const path = request.path === "/" ? (request.asked?.path ?? "/") : request.path;
+      throw notFound(request, start, wire.unknownPath(path), (path) => match(path)?.path);
     }
     const { methods, segments, given } = found;
     const route = Object.hasOwn(methods, request.method) ? methods[request.method] : undefined;

@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { fetchHandler } from "../../../adapters/http/fetch.js";
 import { memoryStore } from "../../../adapters/store/memory/index.js";
 import { createVerifier } from "../../../src/create-verifier.js";
 import { VerifierError } from "../../../src/errors.js";
@@ -189,6 +190,19 @@ describe("transport", () => {
     const failed = await raw("POST", "/Verifications", sms);
     expect([failed.status, failed.json.code, failed.text.includes("hunter2")]).toEqual([500, 20500, false]);
     expect(log.lines.some(({ message }) => message.includes("hunter2"))).toBe(true);
+  });
+
+  it("the 404 of a path that is not its own suggests nothing, and one of its own is named with its prefix", async () => {
+    const { verifier } = await serve();
+    const messageOf = async (path: string, basePath: string) => {
+      const answer = await fetchHandler(twilioVerify(verifier), { basePath })(new Request(`http://localhost${path}`));
+      return ((await answer.json()) as { message: string }).message;
+    };
+    for (const basePath of ["", "/api"])
+      for (const path of ["/", "/favicon.ico"]) expect(await messageOf(path, basePath)).toBe(`The requested resource ${path} was not found`);
+    expect(await messageOf("/api/v2/Services/VA0", "")).toBe(
+      'The requested resource /api/v2/Services/VA0 was not found. The path asked for is /api/v2/Services/{Service}, and the handler is mounted under "": give it { basePath: "/api" }.',
+    );
   });
 
   it("creates no lazy verifier before the first request", async () => {
