@@ -44,15 +44,13 @@ export interface FastifyScope {
  *
  * @throws TypeError for an invalid handler, or a verifier without `customers`.
  */
-export function fastifyPlugin(
-  verifier: Mountable,
-  ...others: readonly never[]
-): (scope: FastifyScope, options: unknown, done: (error?: Error) => void) => void {
+export function fastifyPlugin(verifier: Mountable, ...others: readonly never[]): (scope: FastifyScope, options: unknown) => Promise<void> {
   const { roots, of } = mounted("app.register(fastifyPlugin(verifier))", verifier);
   if (others.length > 0) throw new TypeError('phoneproof: fastifyPlugin takes no options: app.register(fastifyPlugin(verifier), { prefix: "/api" })');
-  return (scope, _options, done) => {
+  // Fastify catches what an asynchronous plugin throws, such as its own error for a route that is there already.
+  return async (scope) => {
     const problem = doubledRoot("prefix", scope.prefix.replace(/\/$/, ""), roots);
-    if (problem !== undefined) return done(new TypeError(problem));
+    if (problem !== undefined) throw new TypeError(problem);
     const segments = scope.prefix.split("/").filter(Boolean);
     // The router may have matched another spelling of the prefix: other case, percent escapes.
     const prefix = new RegExp(`^(?:/[^/]*){${segments.length}}`);
@@ -88,7 +86,6 @@ export function fastifyPlugin(
       scope.all(root, answer);
       scope.all(`${root}/*`, answer);
     }
-    done();
   };
 }
 

@@ -218,6 +218,17 @@ describe("Fastify 5", () => {
     expect((await send(port, createCall(service))).status).toBe(200);
   });
 
+  test("a route that is there already rejects the registration", async () => {
+    const { verifier } = createService();
+    const own = fastify();
+    own.get("/v1", async () => "mine");
+    const twice = fastify();
+    await twice.register(fastifyPlugin(verifier));
+    open.push(own, twice);
+    await expect(own.register(fastifyPlugin(verifier))).rejects.toMatchObject({ code: "FST_ERR_DUPLICATED_ROUTE" });
+    await expect(twice.register(fastifyPlugin(verifier))).rejects.toMatchObject({ code: "FST_ERR_DUPLICATED_ROUTE" });
+  });
+
   test("an error in the host's hook on our paths goes to the host's error handler, and hooks can respond", async () => {
     const app = fastify();
     open.push(app);
