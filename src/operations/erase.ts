@@ -12,7 +12,7 @@ import type { Account } from "../domain/policy.js";
 import { milliseconds, type Policy } from "../domain/policy.js";
 import { movedClaims, nobody, readMember, takenOut } from "../domain/quota.js";
 import { verifiedWindow } from "../domain/spam-rules.js";
-import { day, timestamp } from "../domain/time.js";
+import { base36, day, timestamp } from "../domain/time.js";
 import { keysOfListedId } from "../messages/message-ids.js";
 import { membersOf, membersOfNumber, type OwnNumber, ownNumbers } from "../messages/number-windows.js";
 import { unreachableKeys } from "../messages/unreachable.js";
@@ -85,16 +85,15 @@ async function eraseUnder(parts: Context, { customer, policy }: Account, own: Ow
   }
   for (const some of chunksOf(listed, atATime)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const verified = verifiedWindow(customer, number, pseudonym);
-  const proven = (await membersOf(parts, verified)).filter((member) => readMember(member).id !== nobody);
-  // The number has been counted as verified for the day.
-  const hasEarned = proven.some((member) => readMember(member).at > latest - day - 2 * settings.clockSkew - milliseconds(policy.lifetime));
-  for (const some of chunksOf(proven, atATime)) {
-    const moved = (members: readonly string[]) => movedClaims({ sends: verified }, members, latest, day + 2 * settings.clockSkew);
-    await commit(moved(some));
-    await commit([...(hasEarned ? moved([`${nobody}/0`]) : []), ...some.map((member) => takenOut(verified, member, latest, 1))]);
-  }
+  const proven = (await membersOf(parts, verified)).map((member) => readMember(member).at);
+  const lastProof = Math.max(0, ...proven);
   const masked = pseudonym(number);
-  await call(() => store.delete({ windows: [own.names.refused], values: [factsKey(customer, masked), ...unreachableKeys(customer, masked)] }));
+  // Trust lasts for months, and a window may last as long as its longest member: it is deleted whole.
+  const windows = [own.names.refused, ...(proven.length > 0 ? [verified] : [])];
+  await call(() => store.delete({ windows, values: [factsKey(customer, masked), ...unreachableKeys(customer, masked)] }));
+  // The number has been counted as verified for the day, also if it is erased again.
+  const hasEarned = lastProof > latest - day - 2 * settings.clockSkew - milliseconds(policy.lifetime);
+  if (hasEarned) await commit(movedClaims({ sends: verified }, [`${nobody}/${base36(lastProof)}`], latest, day + 2 * settings.clockSkew));
   return erased;
 }
 
