@@ -1,6 +1,6 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { postgresStore } from "../../adapters/store/postgres/index.js";
+import { closeWhenSilent, postgresStore } from "../../adapters/store/postgres/index.js";
 import { type OwnPostgresServer, pgbouncerIsInstalled, postgresIsInstalled, sql, startPostgres } from "../support/postgres.js";
 import { ending, eventually, service, tallied, wide } from "./kit.js";
 import { bounced, database, nameOf, pool, settings } from "./postgres-kit.js";
@@ -39,9 +39,11 @@ describe.runIf(installed)("the settings of docs/stores.md on PostgreSQL", () => 
     onTestFinished(() => other.release(true));
     await other.query("begin; lock table pg_catalog.pg_type in access exclusive mode");
     const made = postgres(url, {
+      ...closeWhenSilent(),
       connect_timeout: 2,
       backoff: () => 0.2,
       fetch_types: false,
+      max_lifetime: 60,
       connection: { statement_timeout: 1_500 },
     });
     onTestFinished(() => made.end({ timeout: 1 }));

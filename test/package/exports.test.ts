@@ -17,7 +17,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./redis": { exports: ["fromGlide", "fromIoredis", "fromNodeRedis", "fromUpstash", "reconnectWhenSilent", "redisStore"], loads: [] },
   "./mongo": { exports: ["mongoStore"], loads: [] },
   "./sqlite": { exports: ["sqliteStore"], loads: [] },
-  "./postgres": { exports: ["postgresStore", "schemaSql"], loads: [] },
+  "./postgres": { exports: ["closeWhenSilent", "postgresStore", "schemaSql"], loads: [] },
   "./express": { exports: ["expressHandlers"], loads: [] },
   "./fastify": { exports: ["fastifyPlugin"], loads: [] },
   "./next": { exports: ["nextHandlers"], loads: [] },

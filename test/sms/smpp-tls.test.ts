@@ -5,22 +5,10 @@ import { join } from "node:path";
 import type { TLSSocket } from "node:tls";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { smppSender } from "../../adapters/sms/smpp/index.js";
+import { isInstalled } from "../support/programs.js";
 import { aMessage, eventually, type Peer, password, startPeer, stoppedClock, systemId, textOf } from "../support/smpp.js";
 
-/** Whether openssl is installed, to make a certificate; with `CI=true` it must be. */
-function opensslIsInstalled(): boolean {
-  try {
-    execFileSync("openssl", ["version"], { stdio: "ignore" });
-    return true;
-  } catch {
-    const message = "openssl is missing: SMPP over TLS cannot run. Get it with: apt-get install openssl";
-    if (process.env["CI"] === "true") throw new Error(message);
-    console.warn(`SKIPPED: ${message}`);
-    return false;
-  }
-}
-
-describe.runIf(opensslIsInstalled())("over TLS", () => {
+describe.runIf(isInstalled("openssl", "openssl", "SMPP over TLS", "version"))("over TLS", () => {
   const directory = mkdtempSync(join(tmpdir(), "phoneproof-smpp-"));
   let peer: Peer;
   let cert: string;

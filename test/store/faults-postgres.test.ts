@@ -1,8 +1,14 @@
+import { execFileSync } from "node:child_process";
+import { chownSync, statSync } from "node:fs";
+import { join } from "node:path";
+import { setTimeout as sleep } from "node:timers/promises";
 import type { PoolConfig } from "pg";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { type PostgresStore, type PostgresStoreOptions, postgresStore, type RunQuery } from "../../adapters/store/postgres/index.js";
+import { closeWhenSilent, type PostgresStore, type PostgresStoreOptions, postgresStore, type RunQuery } from "../../adapters/store/postgres/index.js";
 import { newDatabase, newStore, type OwnPostgresServer, poolOf, postgresIsInstalled, sql, startPostgres, startStandby } from "../support/postgres.js";
+import { isInstalled } from "../support/programs.js";
+import { until } from "../support/redis.js";
 import { startProxy } from "../support/redis-proxy.js";
 import { type Answer, newNumber, type Service, serviceOn } from "../support/redis-service.js";
 import { back, expectClosed, expectInTime, type Figures, refused, slowest, throughCuts, throughOutage, timeUntilServed } from "./faults.js";
@@ -14,6 +20,16 @@ const installed = postgresIsInstalled("faults of PostgreSQL");
  * connection is dropped.
  */
 const limits: PoolConfig = { connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500, max: 20 };
+
+const postgresJsLimits = {
+  ...closeWhenSilent(),
+  connect_timeout: 2,
+  backoff: () => 0.2,
+  fetch_types: false,
+  max_lifetime: 60,
+  connection: { statement_timeout: 1_500 },
+  onnotice: () => {},
+};
 
 interface Connected extends Pick<PostgresStoreOptions, "pool"> {
   close(): Promise<unknown>;
@@ -29,10 +45,12 @@ const clients: Readonly<Record<string, (url: string) => Connected>> = {
     return { pool, close: () => pool.end() };
   },
   "postgres.js 3": (url) => {
-    const pool = postgres(url, { connect_timeout: 2, backoff: () => 0.2, connection: { statement_timeout: 1_500 }, onnotice: () => {} });
+    const pool = postgres(url, postgresJsLimits);
     return { pool, close: () => pool.end({ timeout: 1 }) };
   },
 };
+
+const hasOpenssl = isInstalled("openssl", "openssl", "postgres.js over TLS", "version");
 
 const figures: Record<string, Figures> = {};
 
@@ -205,6 +223,88 @@ describe.runIf(installed)("PostgreSQL failures", () => {
     const { authentication_uuid: id } = created.body;
     expect((await service.check(id, service.codeOf(id))).body.status).toBe("valid");
     await close();
+  });
+
+  describe("postgres.js with closeWhenSilent", () => {
+    beforeAll(async () => {
+      if (!hasOpenssl) return;
+      const { uid, gid } = statSync(server.directory);
+      const [key, cert] = ["server.key", "server.crt"].map((name) => join(server.directory, "data", name)) as [string, string];
+      const kind = "req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -days 2 -subj /CN=localhost".split(" ");
+      execFileSync("openssl", [...kind, "-keyout", key, "-out", cert], { stdio: "ignore" });
+      for (const file of [key, cert]) chownSync(file, uid, gid);
+      await sql(server.url, "alter system set ssl = on", "select pg_reload_conf()");
+    });
+
+    const ways = ["without TLS", ...(hasOpenssl ? ["over TLS"] : [])];
+
+    /** A client, and the proxy in front of the server. */
+    async function through(way: string, max: number, patience?: number) {
+      const proxy = await startProxy(server.port);
+      const ssl = way === "over TLS" ? "require" : false;
+      const client = postgres(server.url, { ...postgresJsLimits, ...closeWhenSilent(patience), host: "127.0.0.1", port: proxy.port, max, ssl });
+      const close = async () => {
+        await client.end({ timeout: 0 });
+        await proxy.close();
+      };
+      return { proxy, client, close };
+    }
+
+    it.each(ways)("%s, connections that die without notice are replaced while requests keep coming", async (way) => {
+      const { proxy, client, close } = await through(way, 1);
+      const store = postgresStore({ pool: client });
+      await store.ensureSchema();
+      const service = serviceOn(store);
+      expect((await service.create(newNumber())).status).toBe(200);
+      proxy.mute();
+      const before = service.sent.length;
+      const started = performance.now();
+      const during: Promise<Answer>[] = [];
+      await until("it is served again", async () => {
+        during.push(service.create(newNumber()));
+        return service.sent.length > before;
+      });
+      figures[`connection without answers, postgres.js ${way}`] = { "served again after ms": Math.round(performance.now() - started) };
+      const answers = await Promise.all(during);
+      expectInTime(answers);
+      expect(refused(answers)).toBeGreaterThan(0);
+      await close();
+    });
+
+    it.each(ways)("%s, a connection stays open while it is idle, listens, or gets its responses in time", async (way) => {
+      const { client, close } = await through(way, 2, 500);
+      const pid = async () => (await client`select pg_backend_pid() as pid, pg_sleep(0.3)`)[0]?.["pid"];
+      const heard: string[] = [];
+      await client.listen("news", (text) => heard.push(text));
+      const connections = new Set(await Promise.all([pid(), pid()]));
+      await sleep(1_200);
+      for (let tries = 0; tries < 3; tries++) for (const one of await Promise.all([pid(), pid()])) expect(connections).toContain(one);
+      await client.notify("news", "still here");
+      await until("it is notified", async () => heard.length > 0);
+      await close();
+    });
+  });
+
+  it("a statement of postgres.js that is silent for longer than closeWhenSilent allows is rejected", async () => {
+    const client = postgres(server.url, { ...postgresJsLimits, ...closeWhenSilent(300) });
+    await expect(client`select pg_sleep(1)`).rejects.toThrow("CONNECTION_CLOSED");
+    expect(await client`select 1 as one`).toEqual([{ one: 1 }]);
+    await client.end({ timeout: 1 });
+  });
+
+  it("postgres.js with closeWhenSilent tries several hosts in turn, and sockets of a path", async () => {
+    const { port, pathname } = new URL(server.url);
+    const ways = [
+      postgres(`postgres://postgres@127.0.0.1:1,127.0.0.1:${port}${pathname}`, postgresJsLimits),
+      postgres({ ...postgresJsLimits, path: join(server.directory, `.s.PGSQL.${port}`), user: "postgres", database: "postgres" }),
+    ];
+    for (const client of ways) {
+      expect(await client`select 1 as one`).toEqual([{ one: 1 }]);
+      await client.end({ timeout: 1 });
+    }
+    const nowhere = postgres("postgres://postgres@127.0.0.1:1/postgres", postgresJsLimits);
+    for (let tries = 0; tries < 2; tries++) await expect(nowhere`select 1`).rejects.toThrow("ECONNREFUSED");
+    await nowhere.end({ timeout: 1 });
   });
 
   it.each<[string, (url: string) => Connected]>([

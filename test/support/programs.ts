@@ -2,9 +2,9 @@ import { type ChildProcessByStdio, execFileSync, type SpawnOptions, spawn } from
 import type { Readable } from "node:stream";
 
 /** Whether a program is installed. If not, prints what is skipped and how to get it; with `CI=true` it throws. */
-export function isInstalled(program: string, debian: string, suite: string): boolean {
+export function isInstalled(program: string, debian: string, suite: string, version = "--version"): boolean {
   try {
-    execFileSync(program, ["--version"], { stdio: "ignore" });
+    execFileSync(program, [version], { stdio: "ignore" });
     return true;
   } catch {
     const message = `${debian} is missing: ${suite} cannot run. Get it with: apt-get install ${debian}`;

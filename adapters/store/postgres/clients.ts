@@ -54,3 +54,56 @@ export function rowsOf<Row>(result: unknown): readonly Row[] {
   if (Array.isArray(result) && !Array.isArray(result[0])) return result;
   throw new TypeError("option `query` must return the rows as objects, as in async (text, values) => (await client.query(text, values)).rows");
 }
+
+/** Where a `postgres(…)` (postgres.js) connects to. */
+export interface PostgresJsConnection {
+  readonly host: readonly string[];
+  readonly port: readonly number[];
+  /** Of a Unix socket, which replaces host and port. */
+  readonly path?: string | false;
+}
+
+/** Milliseconds between checks of a connection. */
+const checkEvery = 50;
+
+/**
+ * Settings for `postgres(…)` (postgres.js), to spread into your own: `postgres(url, { ...closeWhenSilent(), … })`. They
+ * close a connection on which something was sent and no byte came back within `patience`; the next statement opens
+ * another. Without them, postgres.js waits for a response without limit, so that a connection lost without notice would
+ * fail every request from then on. Several hosts are tried in turn.
+ *
+ * A statement, `copy … from stdin` or subscription of your application that is silent for that long loses its
+ * connection too: allow it more milliseconds, or give the store a separate `postgres(…)`. Connections that are idle or
+ * wait in `listen` stay open.
+ *
+ * @param patience Milliseconds. Default 2000: longer than the `statement_timeout` of docs/stores.md.
+ */
+export function closeWhenSilent(patience = 2000): { socket(connection: PostgresJsConnection): Promise<object> } {
+  let opened = 0;
+  return {
+    async socket({ host, port, path }) {
+      // What follows an `await` emits no event before postgres.js, which gets the socket at once, listens for it.
+      const { Socket } = await import("node:net");
+      const turn = opened++ % host.length;
+      const address = { host: host[turn] as string, port: port[turn] as number };
+      const socket = new Socket().connect(path ? { path } : address);
+      let [read, sent, silentFor] = [0, 0, 0];
+      const heard = () => {
+        [read, sent, silentFor] = [socket.bytesRead, socket.bytesWritten, 0];
+      };
+      // TLS reads past this listener. The check then takes what was sent since the last one as answered too.
+      socket.on("data", heard);
+      const timer = setInterval(() => {
+        if (socket.destroyed) clearInterval(timer);
+        // Before the first byte, `connect_timeout` applies.
+        else if (read === 0 || socket.bytesRead !== read || socket.bytesWritten === sent) heard();
+        // Adds up checks, since a process that was held up has yet to read what arrived. The socket closes without an
+        // error: after one, postgres.js would never settle a statement that is sent before the end.
+        else if ((silentFor += checkEvery) >= patience) socket.destroy();
+      }, checkEvery);
+      timer.unref?.();
+      // postgres.js reads the address for TLS and for its errors.
+      return Object.assign(socket, address);
+    },
+  };
+}

@@ -9,7 +9,7 @@ import { inspect } from "./inspect.js";
 import { earliestEnd, recordJson, schemaSql as sqlOf } from "./schema.js";
 import { clean, original } from "./texts.js";
 
-export type { PostgresJs, PostgresPool, RunQuery } from "./clients.js";
+export { closeWhenSilent, type PostgresJs, type PostgresJsConnection, type PostgresPool, type RunQuery } from "./clients.js";
 
 /** Options of `postgresStore`. Either `pool` or `query` must be given. */
 export interface PostgresStoreOptions {
