@@ -14,16 +14,16 @@ const waiting: (() => void)[] = [];
 
 /** Retries for 45 s plus queueing time, then rejects with the last error. `first`: attempts already made. */
 export async function retryInBackground(clock: Clock, work: () => Promise<unknown>, first = 0): Promise<void> {
-  let failed: unknown;
-  for (const wait of waits.slice(first)) {
+  for (let at = first; ; at++) {
+    const wait = waits[at] as number;
     if (wait > 0) await new Promise<void>((resolve) => clock.after(wait, resolve, "background"));
     try {
       return await inTurn(work);
-    } catch (err) {
-      failed = err;
+    } catch (error) {
+      // Not kept while it waits: in an outage, thousands do.
+      if (at + 1 >= waits.length) throw error;
     }
   }
-  throw failed;
 }
 
 async function inTurn(work: () => Promise<unknown>): Promise<void> {
