@@ -20,7 +20,7 @@ export async function retryInBackground(clock: Clock, work: () => Promise<unknow
     try {
       return await inTurn(work);
     } catch (error) {
-      // Not kept while it waits: in an outage, thousands do.
+      // The error is dropped: in an outage, thousands of these wait.
       if (at + 1 >= waits.length) throw error;
     }
   }

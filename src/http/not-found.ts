@@ -10,7 +10,7 @@ export function notFound(request: HttpRequest, root: string, words: string, rout
   return new VerifierError("not_found", hint === undefined ? words : `${words.replace(/\.$/, "")}. ${hint}.`);
 }
 
-/** Which path was received, what became of it, and the change that makes it a route. `undefined`: there is none. */
+/** The path received, the path after its prefix was removed, and the change that makes it a route; `undefined` if there is none. */
 function hintOf({ path, asked }: HttpRequest, root: string, routeOf: (path: string) => string | undefined): string | undefined {
   if (asked === undefined) return undefined;
   const { stripped = "" } = asked;

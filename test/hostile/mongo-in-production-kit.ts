@@ -1,4 +1,3 @@
-import type { MongoClientOptions } from "mongodb";
 import { mongoStore } from "../../adapters/store/mongo/index.js";
 import { drivers, dropDatabase, mongoServer, newDatabase } from "../support/mongo.js";
 import { setUp } from "../support/verifier.js";
@@ -16,7 +15,7 @@ export interface Service extends ReturnType<typeof setUp> {
 }
 
 /** Processes of one service: each has its own client, and all have the database, the clock and the customer in common. */
-export async function database(options: Parameters<typeof setUp>[0] = {}, settings: MongoClientOptions = {}) {
+export async function database(options: Parameters<typeof setUp>[0] = {}) {
   const url = server?.url as string;
   const name = newDatabase();
   const closing: (() => Promise<void>)[] = [];
@@ -25,7 +24,7 @@ export async function database(options: Parameters<typeof setUp>[0] = {}, settin
 
   return {
     async process(): Promise<Service> {
-      const own = await drivers["mongodb 7"](url, name, { ...settings, monitorCommands: true });
+      const own = await drivers["mongodb 7"](url, name, { monitorCommands: true });
       const commands: string[] = [];
       own.client.on("commandStarted", ({ commandName }) => {
         if (["find", "update", "delete", "aggregate", "findAndModify", "bulkWrite"].includes(commandName)) commands.push(commandName);

@@ -7,8 +7,8 @@ const minutes = 60_000;
 const hours = 60 * minutes;
 const days = 24 * hours;
 
-const service = async (...options: Parameters<typeof database>) => {
-  const db = await database(...options);
+const service = async (options?: Parameters<typeof database>[0]) => {
+  const db = await database(options);
   onTestFinished(() => db.close());
   return db;
 };

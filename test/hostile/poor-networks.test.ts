@@ -11,7 +11,7 @@ function heapUsed(): number {
   return process.memoryUsage().heapUsed;
 }
 
-it("a create whose response of the store is lost takes at most 9 kB of the heap until it is undone (docs/operations.md)", async () => {
+it("a create whose response of the store is lost takes up to 9 kB of the heap until it is undone (docs/operations.md)", async () => {
   const lost = () => Promise.reject(new Error("Command timed out"));
   const service = serviceOn(redisStore({ client: lost }), { storeTimeout: 0.2, statistics: false, callbacks: { worker: false }, policy: { spam: {} } });
   expect((await service.create(newNumber())).status).toBe(503);

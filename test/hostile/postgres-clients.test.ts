@@ -1,7 +1,7 @@
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
-import { closeWhenSilent, postgresStore } from "../../adapters/store/postgres/index.js";
-import { type OwnPostgresServer, pgbouncerIsInstalled, postgresIsInstalled, sql, startPostgres } from "../support/postgres.js";
+import { postgresStore } from "../../adapters/store/postgres/index.js";
+import { type OwnPostgresServer, pgbouncerIsInstalled, postgresIsInstalled, postgresJsSettings, sql, startPostgres } from "../support/postgres.js";
 import { ending, eventually, service, tallied, wide } from "./kit.js";
 import { bounced, database, nameOf, pool, settings } from "./postgres-kit.js";
 
@@ -38,14 +38,7 @@ describe.runIf(installed)("the settings of docs/stores.md on PostgreSQL", () => 
     const other = await pool(url, { max: 1 }).connect();
     onTestFinished(() => other.release(true));
     await other.query("begin; lock table pg_catalog.pg_type in access exclusive mode");
-    const made = postgres(url, {
-      ...closeWhenSilent(),
-      connect_timeout: 2,
-      backoff: () => 0.2,
-      fetch_types: false,
-      max_lifetime: 60,
-      connection: { statement_timeout: 1_500 },
-    });
+    const made = postgres(url, postgresJsSettings);
     onTestFinished(() => made.end({ timeout: 1 }));
     const one = service({ store: postgresStore({ pool: made }), clock: undefined as never, policy: { limits: wide } });
     const ends = await Promise.all([0, 1, 2].map((n) => ending(one.create(n))));

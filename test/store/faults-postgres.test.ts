@@ -6,12 +6,22 @@ import type { PoolConfig } from "pg";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { closeWhenSilent, type PostgresStore, type PostgresStoreOptions, postgresStore, type RunQuery } from "../../adapters/store/postgres/index.js";
-import { newDatabase, newStore, type OwnPostgresServer, poolOf, postgresIsInstalled, sql, startPostgres, startStandby } from "../support/postgres.js";
+import {
+  newDatabase,
+  newStore,
+  type OwnPostgresServer,
+  poolOf,
+  postgresIsInstalled,
+  postgresJsSettings,
+  sql,
+  startPostgres,
+  startStandby,
+} from "../support/postgres.js";
 import { isInstalled } from "../support/programs.js";
 import { until } from "../support/redis.js";
 import { startProxy } from "../support/redis-proxy.js";
 import { type Answer, newNumber, type Service, serviceOn } from "../support/redis-service.js";
-import { back, expectClosed, expectInTime, type Figures, refused, slowest, throughCuts, throughOutage, timeUntilServed } from "./faults.js";
+import { back, expectClosed, expectInTime, type Figures, refused, slowest, throughCuts, throughOutage, throughSilence, timeUntilServed } from "./faults.js";
 
 const installed = postgresIsInstalled("faults of PostgreSQL");
 
@@ -21,15 +31,7 @@ const installed = postgresIsInstalled("faults of PostgreSQL");
  */
 const limits: PoolConfig = { connectionTimeoutMillis: 1_500, query_timeout: 1_500, statement_timeout: 1_500, max: 20 };
 
-const postgresJsLimits = {
-  ...closeWhenSilent(),
-  connect_timeout: 2,
-  backoff: () => 0.2,
-  fetch_types: false,
-  max_lifetime: 60,
-  connection: { statement_timeout: 1_500 },
-  onnotice: () => {},
-};
+const postgresJsLimits = { ...postgresJsSettings, onnotice: () => {} };
 
 interface Connected extends Pick<PostgresStoreOptions, "pool"> {
   close(): Promise<unknown>;
@@ -254,20 +256,7 @@ describe.runIf(installed)("PostgreSQL failures", () => {
       const { proxy, client, close } = await through(way, 1);
       const store = postgresStore({ pool: client });
       await store.ensureSchema();
-      const service = serviceOn(store);
-      expect((await service.create(newNumber())).status).toBe(200);
-      proxy.mute();
-      const before = service.sent.length;
-      const started = performance.now();
-      const during: Promise<Answer>[] = [];
-      await until("it is served again", async () => {
-        during.push(service.create(newNumber()));
-        return service.sent.length > before;
-      });
-      figures[`connection without answers, postgres.js ${way}`] = { "served again after ms": Math.round(performance.now() - started) };
-      const answers = await Promise.all(during);
-      expectInTime(answers);
-      expect(refused(answers)).toBeGreaterThan(0);
+      figures[`connection without answers, postgres.js ${way}`] = await throughSilence(serviceOn(store), proxy);
       await close();
     });
 

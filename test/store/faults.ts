@@ -33,6 +33,24 @@ export async function timeUntilServed(service: Service, within = back): Promise<
   return served;
 }
 
+/** Requests keep coming while open connections get no responses: they are replaced, and each request ends in time. */
+export async function throughSilence(service: Service, proxy: { mute(): void }): Promise<Figures> {
+  expect((await service.create(newNumber())).status).toBe(200);
+  proxy.mute();
+  const before = service.sent.length;
+  const started = performance.now();
+  const during: Promise<Answer>[] = [];
+  await until("it is served again", async () => {
+    during.push(service.create(newNumber()));
+    return service.sent.length > before;
+  });
+  const figures = { "served again after ms": Math.round(performance.now() - started) };
+  const answers = await Promise.all(during);
+  expectInTime(answers);
+  expect(refused(answers)).toBeGreaterThan(0);
+  return figures;
+}
+
 /**
  * Repeats a request under its key while the response is 503, as clients do: a pool may not have all its connections
  * back yet.

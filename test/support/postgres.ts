@@ -5,10 +5,20 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { promisify } from "node:util";
 import { Pool, type PoolConfig } from "pg";
-import { type PostgresStore, type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
+import { closeWhenSilent, type PostgresStore, type PostgresStoreOptions, postgresStore } from "../../adapters/store/postgres/index.js";
 import { freePort } from "./ports.js";
 import { childrenOf, isInstalled, spawnServer } from "./programs.js";
 import { until } from "./redis.js";
+
+/** The settings for postgres.js in docs/stores.md. */
+export const postgresJsSettings = {
+  ...closeWhenSilent(),
+  connect_timeout: 2,
+  backoff: () => 0.2,
+  fetch_types: false,
+  max_lifetime: 60,
+  connection: { statement_timeout: 1_500 },
+};
 
 /** A PostgreSQL server for a test file. */
 export interface PostgresServer {

@@ -97,7 +97,7 @@ export function closeWhenSilent(patience = 2000): { socket(connection: PostgresJ
         if (socket.destroyed) clearInterval(timer);
         // Before the first byte, `connect_timeout` applies.
         else if (read === 0 || socket.bytesRead !== read || socket.bytesWritten === sent) heard();
-        // Adds up checks, since a process that was held up has yet to read what arrived. The socket closes without an
+        // Adds up checks, since a process that was delayed has yet to read what arrived. The socket closes without an
         // error: after one, postgres.js would never settle a statement that is sent before the end.
         else if ((silentFor += checkEvery) >= patience) socket.destroy();
       }, checkEvery);
