@@ -2,7 +2,8 @@ import { describe, expect, it } from "vitest";
 import type { AlarmEvent, VerifierEvent, VerifierOptions } from "../../src/index.js";
 import { inbox, numberOf, setUp } from "../support/verifier.js";
 
-const hour = 3_600_000;
+const minute = 60_000;
+const hour = 60 * minute;
 const turn = () => new Promise(setImmediate);
 const french = (index: number, range = 0) => `+33612${String(range).padStart(2, "0")}${String(index).padStart(4, "0")}`;
 
@@ -27,6 +28,17 @@ describe("alarms are events with masked numbers, once an hour for each subject (
     set.clock.advance(hour);
     for (let index = 0; index < 60; index++) await set.create({ phone_number: numberOf(100 + index) });
     expect(set.of("country"), "again an hour later").toHaveLength(2);
+  });
+
+  it("`country` is not raised by a retry on counts that are minutes old", async () => {
+    const set = setUpAlarms({ policy: { spam: { ...quiet, strangeNetwork: shadow } } });
+    for (let index = 0; index < 40; index++) await set.create({ phone_number: numberOf(index) });
+    set.clock.advance(54 * minute);
+    const { authentication_uuid } = await set.create({ phone_number: numberOf(40) });
+    set.clock.advance(7 * minute);
+    await set.retry(authentication_uuid);
+    expect(set.box.messages).toHaveLength(42);
+    expect(set.of("country")).toHaveLength(1);
   });
 
   it("`crowd` is raised for one range of 10,000 numbers", async () => {
