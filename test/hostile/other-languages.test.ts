@@ -1,0 +1,65 @@
+// Clients in Go, Java, PHP, Ruby, Python and curl, written from the documents with each language's HTTP library.
+import { mkdtempSync, rmSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { generateApiKey } from "phoneproof";
+import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { customer, servedWithWires } from "./other-languages-kit.js";
+
+async function service() {
+  const folder = mkdtempSync(join(tmpdir(), "phoneproof-languages-"));
+  onTestFinished(() => rmSync(folder, { recursive: true }));
+  const { key } = generateApiKey();
+  const served = await servedWithWires(folder, key);
+  onTestFinished(served.close);
+  const prelude = (path: string, body: unknown) =>
+    fetch(`${served.url}${path}`, {
+      method: "POST",
+      headers: { authorization: `Bearer ${key}`, "content-type": "application/json" },
+      body: JSON.stringify(body),
+    });
+  return { ...served, prelude };
+}
+
+const target = { type: "phone_number", value: "+33612345678" };
+
+// Java's HttpClient with an Authenticator, PHP's CURLAUTH_ANY, Python's HTTPBasicAuthHandler, wget and `curl --anyauth`
+// send Basic credentials only after a 401 that asks for them.
+test("a Twilio Verify request without credentials is asked for Basic ones, so that clients that wait for it send them (docs/migrate/twilio-verify.md#your-client)", async () => {
+  const { url } = await service();
+
+  const { status, headers } = await fetch(`${url}/v2/Services/VA${customer.replaceAll("-", "")}`);
+
+  expect(status).toBe(401);
+  expect(headers.get("www-authenticate")).toMatch(/^Basic realm=/i);
+});
+
+describe("over the Prelude v2 wire of phoneproof serve", () => {
+  test("the request_id of a body is the request's id in the header and the log (docs/serve.md#what-it-logs)", async () => {
+    const { log, prelude } = await service();
+
+    const response = await prelude("/v2/verification/check", { target, code: "123456" });
+
+    const { request_id } = (await response.json()) as { request_id: string };
+    const logged = await vi.waitUntil(() => log.find(({ type }) => type === "request"));
+    expect(response.headers.get("x-request-id")).toBe(logged.request_id);
+    expect(request_id).toBe(logged.request_id);
+  });
+
+  test("an empty PHP array in place of an object is told what the field must be (docs/errors.md#bad_request)", async () => {
+    const { prelude } = await service();
+
+    const messages: string[] = [];
+    for (const field of ["metadata", "options", "signals"]) {
+      const response = await prelude("/v2/verification", { target, [field]: [] });
+      const { message = `${field}: ${response.status}` } = (await response.json()) as { message?: string };
+      messages.push(message);
+    }
+
+    expect(messages).toEqual([
+      expect.stringMatching(/^metadata must be /),
+      expect.stringMatching(/^options must be /),
+      expect.stringMatching(/^signals must be /),
+    ]);
+  });
+});
