@@ -1,9 +1,14 @@
 // Clients in Go, Java, PHP, Ruby, Python and curl, written from the documents with each language's HTTP library.
 import { mkdtempSync, rmSync } from "node:fs";
+import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import express from "express";
 import { generateApiKey } from "phoneproof";
+import { expressHandlers } from "phoneproof/express";
+import { createTestVerifier } from "phoneproof/testing";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
+import { listening } from "../wires/listen.js";
 import { customer, servedWithWires } from "./other-languages-kit.js";
 
 async function service() {
@@ -63,3 +68,25 @@ describe("over the Prelude v2 wire of phoneproof serve", () => {
     ]);
   });
 });
+
+// Express' parser takes UTF-8 alone, by its exact name; clients in Java and C# also name utf8, us-ascii or ISO-8859-1.
+test.each(["utf8", "us-ascii", "ISO-8859-1"])(
+  "a valid JSON body with charset=%s, behind express.json(), is accepted, or the error names the charset (docs/contract.md#tolerated)",
+  async (charset) => {
+    const { verifier, customer_uuid, apiKey, close } = createTestVerifier();
+    onTestFinished(() => close());
+    const app = express();
+    app.use(express.json(), expressHandlers(verifier));
+    const server = await listening(createServer(app));
+    onTestFinished(server.close);
+
+    const response = await fetch(`${server.url}/v1/authentication`, {
+      method: "POST",
+      headers: { "x-api-key": apiKey, "content-type": `application/json; charset=${charset}` },
+      body: JSON.stringify({ customer_uuid, phone_number: "+33612345678" }),
+    });
+
+    const { message = "" } = (await response.json()) as { message?: string };
+    if (response.status !== 200) expect(message).toMatch(/charset/i);
+  },
+);
