@@ -7,9 +7,9 @@ import { matchRoute } from "../../http/routes.js";
 const requestId = /^(?:[0-9a-f]{32}|[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12})$/i;
 
 /**
- * Gives the request an id: the one in `x-request-id` if valid, else a new one. The response has it in the same header.
- * Logs a line once the response has ended, without any text from the caller: no path, no query, no header except the
- * id. `known`: what the verifier has reported of the response by then.
+ * Gives the request an id: the one in `x-request-id` if valid, else a new one. The wires read it from that header, and
+ * the response has it too. Logs a line once the response has ended, without any text from the caller: no path, no
+ * query, no header except the id. `known`: what the verifier has reported of the response by then.
  */
 export function followRequest(
   request: IncomingMessage,
@@ -22,6 +22,7 @@ export function followRequest(
   const began = performance.now();
   const asked = request.headers["x-request-id"];
   const request_id = typeof asked === "string" && requestId.test(asked) ? asked : randomUUID();
+  request.headers["x-request-id"] = request_id;
   response.setHeader("x-request-id", request_id);
   response.once("close", () => {
     tell({
