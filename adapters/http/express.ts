@@ -47,7 +47,8 @@ export function expressHandlers(verifier: Mountable, options: ExpressOptions = {
     if (path === undefined || (error && response.headersSent)) return next(error);
     const handler = of(path);
     const read = bodyReader(request);
-    const body = error ? refusedBody(handler, error) : (limit: number) => read(handler, limit);
+    const readBody = (limit: number) => read(handler, limit);
+    const body = error && !isUnread(request, error) ? refusedBody(handler, error) : readBody;
     if (body === undefined) return next(error);
     handler
       .handle(toHttpRequest(request, path, body))
@@ -87,6 +88,11 @@ const refusals: Readonly<Record<string, Extract<HttpBody, { kind: "refused" }>["
   "stream.encoding.set": "gone",
   "stream.not.readable": "gone",
 };
+
+/** Whether a body parser rejected the charset before it read. Any charset is accepted here. */
+function isUnread(request: ExpressRequest, error: unknown): boolean {
+  return (error as { type?: unknown }).type === "charset.unsupported" && !request.readableDidRead;
+}
 
 /** The body that an error of the host's body parser represents; `undefined` for any other error. */
 function refusedBody(handler: HttpHandler, error: unknown): (() => Promise<HttpBody>) | undefined {
