@@ -96,9 +96,12 @@ const codes: Readonly<Record<string, string>> = {
   "signals.device_platform": "invalid_device_platform",
 };
 
+/** What the fields must be whose schemas have no message of their own. */
+const wrongTypes: Readonly<Record<string, string>> = { array: "must be an array", object: "must be an object", record: "must be an object" };
+
 /** Parses a request. Throws `WireError` of the first field that is wrong. */
 export function parse<S extends typeof CreateRequest | typeof CheckRequest>(schema: S, body: unknown): z.output<S> {
-  const parsed = schema.safeParse(withoutNulls(body));
+  const parsed = schema.safeParse(withoutNulls(body), { error: ({ code, expected }) => (code === "invalid_type" ? wrongTypes[expected] : undefined) });
   const [issue] = parsed.error?.issues ?? [];
   if (issue !== undefined) {
     const path = issue.path.join(".");
