@@ -46,9 +46,11 @@ const fields: Readonly<Record<string, string>> = {
 const credentials =
   "Send Basic credentials: as user AC and the 32 hexadecimal digits of the customer's UUID, or an SK… of your own; as password an API key of this service.";
 
+const unauthorized = () => refusal(401, 20003, "Authenticate", credentials, { "www-authenticate": 'Basic realm="phoneproof"' });
+
 const translations: Readonly<Partial<Record<VerifierErrorCode, (reason: string) => WireError>>> = {
-  forbidden: () => refusal(401, 20003, "Authenticate", credentials),
-  account_invalid: () => refusal(401, 20003, "Authenticate", credentials),
+  forbidden: unauthorized,
+  account_invalid: unauthorized,
   not_found: (reason) => refusal(404, 20404, reason),
   method_not_allowed: (reason) => refusal(405, 20004, "Method not allowed", reason),
   payload_too_large: (reason) => refusal(413, 60200, reason),

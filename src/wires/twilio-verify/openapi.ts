@@ -12,7 +12,7 @@ const error = errorsAs("Error");
 
 const errors: Readonly<Record<string, Json>> = {
   "400": error("60200 or 60221: a field is wrong."),
-  "401": error("20003: the credentials are wrong."),
+  "401": error("20003: the credentials are wrong.", { "WWW-Authenticate": stringHeader("Asks for Basic credentials.") }),
   "403": error("60205, 60410 or 60605: no message is sent to this number."),
   "404": error("20404: there is no such service or verification, or it was approved or has expired."),
   "413": error("60200: the body is over 16 KiB."),
