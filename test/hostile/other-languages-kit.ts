@@ -1,5 +1,7 @@
 import { spawn } from "node:child_process";
+import { once } from "node:events";
 import { writeFileSync } from "node:fs";
+import { type AddressInfo, createServer } from "node:net";
 import { join } from "node:path";
 import { createInterface } from "node:readline";
 import { pathToFileURL } from "node:url";
@@ -51,4 +53,16 @@ export async function servedWithWires(folder: string, key: string) {
     return ended;
   };
   return { url, log, close };
+}
+
+/** A receiver of callbacks that writes a body after its 204, as PHP and Python let a program do. */
+export async function wordyReceiver() {
+  const server = createServer((socket) => {
+    socket.on("error", () => {});
+    socket.once("data", () => socket.end("HTTP/1.1 204 No Content\r\nContent-Type: text/html\r\n\r\nok"));
+  });
+  server.listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const close = () => new Promise<void>((resolve) => server.close(() => resolve()));
+  return { origin: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, close };
 }

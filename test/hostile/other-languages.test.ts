@@ -4,12 +4,13 @@ import { createServer } from "node:http";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import express from "express";
-import { generateApiKey } from "phoneproof";
+import { createVerifier, generateApiKey } from "phoneproof";
 import { expressHandlers } from "phoneproof/express";
+import { memoryStore } from "phoneproof/memory";
 import { createTestVerifier } from "phoneproof/testing";
 import { describe, expect, onTestFinished, test, vi } from "vitest";
 import { listening } from "../wires/listen.js";
-import { customer, servedWithWires } from "./other-languages-kit.js";
+import { customer, servedWithWires, wordyReceiver } from "./other-languages-kit.js";
 
 async function service() {
   const folder = mkdtempSync(join(tmpdir(), "phoneproof-languages-"));
@@ -67,6 +68,14 @@ describe("over the Prelude v2 wire of phoneproof serve", () => {
       expect.stringMatching(/^signals must be /),
     ]);
   });
+
+  test("an empty PHP array of variables, a field that is ignored, does not reject the create (docs/migrate/prelude-v2.md#what-maps-to-what)", async () => {
+    const { prelude } = await service();
+
+    const response = await prelude("/v2/verification", { target, options: { variables: [] } });
+
+    expect(await response.json()).toMatchObject({ status: "success" });
+  });
 });
 
 // Express' parser takes UTF-8 alone, by its exact name; clients in Java and C# also name utf8, us-ascii or ISO-8859-1.
@@ -90,3 +99,21 @@ test.each(["utf8", "us-ascii", "ISO-8859-1"])(
     if (response.status !== 200) expect(message).toMatch(/charset/i);
   },
 );
+
+// PHP (`http_response_code(204); echo "ok";`) and Python's http.server send what a program writes after a 204.
+test("a receiver whose 204 is followed by a body has the callback, and does not get it again (docs/contract.md#callback-answers)", async () => {
+  const receiver = await wordyReceiver();
+  onTestFinished(receiver.close);
+  const verifier = createVerifier({
+    store: memoryStore(),
+    sender: { send: async () => ({ outcome: "accepted" }) },
+    secret: "qT7vX2mR9kLw4ZbN8cJfH5sYdG3pAeU6",
+    countries: ["FR"],
+    callbacks: { allowOrigins: [receiver.origin], worker: false },
+    logger: { info() {}, warn() {}, error() {} },
+  });
+  onTestFinished(() => verifier.close());
+  await verifier.createAuthentication({ phone_number: "+33612345678", callback_url: `${receiver.origin}/hook` });
+
+  expect(await verifier.flush()).toEqual({ delivered: 1, failed: 0, dead: 0 });
+});
