@@ -1,5 +1,8 @@
+import { Redis } from "ioredis";
 import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
 import type { PostgresStoreOptions } from "phoneproof/postgres";
+import { type RedisClient, reconnectWhenSilent } from "phoneproof/redis";
+import { createClient } from "redis";
 import { DataSource } from "typeorm";
 import { poolOf } from "../support/postgres.js";
 
@@ -34,3 +37,33 @@ export function at(url: string, port: number): string {
   moved.port = String(port);
   return moved.href;
 }
+
+/** The clients of a single Redis, with the settings of docs/stores.md. */
+export const redisClients: Readonly<Record<string, (url: string) => Promise<{ readonly client: RedisClient; close(): void }>>> = {
+  async redis(url) {
+    const client = createClient({
+      url,
+      disableOfflineQueue: true,
+      pingInterval: 1_000,
+      commandOptions: { timeout: 1_000 },
+      socket: { connectTimeout: 1_000, socketTimeout: 1_500, reconnectStrategy: (tries) => Math.min(tries * 50, 500) },
+    }).on("error", () => {});
+    await client.connect();
+    reconnectWhenSilent(client);
+    return { client, close: () => client.destroy() };
+  },
+  async ioredis(url) {
+    const client = new Redis(url, {
+      lazyConnect: true,
+      enableOfflineQueue: false,
+      maxRetriesPerRequest: 1,
+      commandTimeout: 1_000,
+      connectTimeout: 1_000,
+      socketTimeout: 1_500,
+      retryStrategy: (tries) => Math.min(tries * 50, 500),
+      reconnectOnError: (error) => error.message.includes("READONLY"),
+    }).on("error", () => {});
+    await client.connect();
+    return { client, close: () => client.disconnect() };
+  },
+};

@@ -1,11 +1,12 @@
 import { postgresStore } from "phoneproof/postgres";
+import { redisStore } from "phoneproof/redis";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { newStore, type OwnPostgresServer, postgresIsInstalled, postgresJsSettings, startPostgres, startStandby } from "../support/postgres.js";
-import { until } from "../support/redis.js";
+import { redisIsInstalled, startRedis, until } from "../support/redis.js";
 import { startProxy } from "../support/redis-proxy.js";
 import { newNumber, serviceOn } from "../support/redis-service.js";
-import { at, queryClients } from "./infrastructure-kit.js";
+import { at, queryClients, redisClients } from "./infrastructure-kit.js";
 
 describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure"))("PostgreSQL that fails over", () => {
   let primary: OwnPostgresServer;
@@ -61,6 +62,26 @@ describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure"))("PostgreSQL
     const service = serviceOn(postgresStore(client.options));
     expect((await service.create(newNumber())).status).toBe(200);
     address.mute();
+    await until("a create is accepted", async () => (await service.create(newNumber())).status === 200, 2_000);
+  });
+});
+
+describe.skipIf(!redisIsInstalled("test/hostile/infrastructure"))("Redis that fails over behind one address", () => {
+  it.each(Object.keys(redisClients))("%s leaves a replica that serves no stale data, once its address leads to the primary (docs/stores.md)", async (name) => {
+    const [former, primary] = await Promise.all([startRedis(["--replica-serve-stale-data", "no"]), startRedis()]);
+    const address = await startProxy(former.port);
+    onTestFinished(async () => {
+      await address.close();
+      await Promise.all([former.stop(), primary.stop()]);
+    });
+    const connected = await redisClients[name]?.(address.url);
+    if (connected === undefined) throw new Error(`no client ${name}`);
+    onTestFinished(() => connected.close());
+    const service = serviceOn(redisStore({ client: connected.client }));
+    expect((await service.create(newNumber())).status).toBe(200);
+    // The former primary does not reach the new one, as with a wrong `masterauth`. Open connections stay with it.
+    await former.cli("REPLICAOF", "127.0.0.1", "1");
+    address.redirect(primary.port);
     await until("a create is accepted", async () => (await service.create(newNumber())).status === 200, 2_000);
   });
 });
