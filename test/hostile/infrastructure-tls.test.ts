@@ -2,7 +2,7 @@ import dns from "node:dns";
 import { postgresStore } from "phoneproof/postgres";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
-import { newStore, type OwnPostgresServer, poolOf, postgresIsInstalled, postgresJsSettings, startPostgres } from "../support/postgres.js";
+import { newStore, type OwnPostgresServer, poolOf, postgresIsInstalled, postgresJsSettings, sql, startPostgres } from "../support/postgres.js";
 import { type Certificate, certificateFor } from "./infrastructure-tls-kit.js";
 import { faultOf, findingsOn } from "./store-operators-kit.js";
 
@@ -40,9 +40,9 @@ describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure-tls"))("Postgr
 
   // Its socket comes from closeWhenSilent, without which postgres.js takes the name from the address.
   it("postgres.js with closeWhenSilent checks the certificate against the name of its host (docs/stores.md#the-client-is-yours)", async () => {
-    const sql = postgres(named(), { ...postgresJsSettings, ssl: { ca: certificate.text } });
-    onTestFinished(() => sql.end({ timeout: 1 }));
-    expect(await faultOf(postgresStore({ pool: sql }))).toBe("");
+    const client = postgres(named(), { ...postgresJsSettings, ssl: { ca: certificate.text } });
+    onTestFinished(() => client.end({ timeout: 1 }));
+    expect(await faultOf(postgresStore({ pool: client }))).toBe("");
   });
 
   it("doctor does not say to start a PostgreSQL whose certificate the client rejects (docs/contract.md#ping)", async () => {
@@ -51,6 +51,18 @@ describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure-tls"))("Postgr
     const [finding = ""] = await findingsOn(postgresStore({ pool }));
     expect(finding).toContain("self-signed certificate");
     expect(finding).not.toMatch(/start it, or correct the address/);
+  });
+
+  it("doctor reports that commits wait for a synchronous standby that is gone (docs/stores.md#postgresql, Failover)", async () => {
+    await sql(url, "alter system set synchronous_standby_names = 'gone'", "select pg_reload_conf()");
+    onTestFinished(async () => {
+      await sql(url, "alter system reset synchronous_standby_names", "select pg_reload_conf()");
+    });
+    const pool = poolOf(url, { query_timeout: 300 });
+    onTestFinished(() => pool.end());
+    const store = postgresStore({ pool });
+    await expect.poll(() => faultOf(store)).not.toBe("");
+    expect((await findingsOn(store)).join("\n")).toContain("synchronous_standby_names");
   });
 });
 
