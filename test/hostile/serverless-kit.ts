@@ -1,0 +1,68 @@
+import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
+import { type AddressInfo, connect, createServer, type Socket } from "node:net";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { promisify } from "node:util";
+import { transform } from "esbuild";
+
+const root = new URL("../../", import.meta.url).pathname;
+
+/** The code block of a page of `docs/` that begins with a comment of its file name. */
+export function blockOf(page: string, file: string): string {
+  const text = readFileSync(join(root, "docs", page), "utf8");
+  const block = text.split("```").find((part) => part.startsWith(`ts\n// ${file}\n`));
+  if (!block) throw new Error(`docs/${page} has no block ${file}`);
+  return block.slice("ts\n".length);
+}
+
+/** A folder with files of the documentation, in which the built package is installed. */
+export async function documentedApp(files: Readonly<Record<string, string>>) {
+  const folder = mkdtempSync(join(tmpdir(), "phoneproof-serverless-"));
+  writeFileSync(join(folder, "package.json"), '{"type":"module"}');
+  mkdirSync(join(folder, "node_modules"));
+  symlinkSync(root, join(folder, "node_modules/phoneproof"));
+  for (const [file, text] of Object.entries(files)) {
+    const { code } = await transform(text, { loader: "ts" });
+    writeFileSync(join(folder, file.replace(/\.ts$/, ".js")), code);
+  }
+  return { folder, remove: () => rmSync(folder, { recursive: true, force: true }) };
+}
+
+/** A port that nothing listens on. */
+export async function freePort(): Promise<number> {
+  const server = createServer().listen(0, "127.0.0.1");
+  await once(server, "listening");
+  const { port } = server.address() as AddressInfo;
+  server.close();
+  await once(server, "close");
+  return port;
+}
+
+/** Starts a program of the folder. */
+export function startProgram(folder: string, file: string, env: Readonly<Record<string, string>>): ChildProcess {
+  return spawn(process.execPath, [join(folder, file)], { env: { ...process.env, ...env }, stdio: "ignore" });
+}
+
+/** A connection that sends nothing. */
+export async function connection(port: number): Promise<Socket> {
+  const socket = connect(port, "127.0.0.1").on("error", () => {});
+  await once(socket, "connect");
+  return socket;
+}
+
+/** Whether the program ends within `ms`. */
+export async function endsWithin(program: ChildProcess, ms: number): Promise<boolean> {
+  if (program.exitCode !== null || program.signalCode !== null) return true;
+  return once(program, "exit", { signal: AbortSignal.timeout(ms) }).then(
+    () => true,
+    () => false,
+  );
+}
+
+/** What a module prints in a new process, with these flags of Node. */
+export async function printed(module: string, ...flags: readonly string[]): Promise<string> {
+  const { stdout } = await promisify(execFile)(process.execPath, [...flags, "--input-type=module", "--eval", module], { cwd: root });
+  return stdout.trim();
+}

@@ -1,0 +1,47 @@
+import { generateApiKey } from "phoneproof";
+import { expect, onTestFinished, test } from "vitest";
+import { secret } from "../support/verifier.js";
+import { blockOf, connection, documentedApp, endsWithin, freePort, printed, startProgram } from "./serverless-kit.js";
+
+/** Starts the server of "Deploy" as the documentation has it, and opens a connection that sends nothing, as browsers and proxies do. */
+async function documentedServer() {
+  const { folder, remove } = await documentedApp({
+    "required.ts": blockOf("install.md", "required.ts"),
+    "service.ts": blockOf("install.md", "service.ts"),
+    "server.ts": blockOf("operations.md", "server.ts"),
+  });
+  onTestFinished(remove);
+  const port = await freePort();
+  const program = startProgram(folder, "server.js", { PORT: String(port), PHONEPROOF_SECRET: secret, PHONEPROOF_API_KEY: generateApiKey().key });
+  onTestFinished(() => {
+    program.kill("SIGKILL");
+  });
+  await expect.poll(() => fetch(`http://127.0.0.1:${port}/healthz`).then(({ status }) => status, String)).toBe(200);
+  const socket = await connection(port);
+  onTestFinished(() => {
+    socket.destroy();
+  });
+  // A response to a later connection: the server has accepted the one before.
+  expect((await fetch(`http://127.0.0.1:${port}/healthz`, { headers: { connection: "close" } })).status).toBe(200);
+  return program;
+}
+
+test("on SIGTERM the documented server stops although a connection has sent nothing yet", async () => {
+  const program = await documentedServer();
+  program.kill("SIGTERM");
+  // Nothing is in progress: there is no message to wait for. `phoneproof serve` gives such a connection 250 ms.
+  expect(await endsWithin(program, 2_000)).toBe(true);
+});
+
+test("importing the library leaves the globals of the app as they were", async () => {
+  const added = await printed(`
+    const before = Reflect.ownKeys(Reflect);
+    await import("phoneproof");
+    console.log(JSON.stringify(Reflect.ownKeys(Reflect).filter((key) => !before.includes(key)).map(String)));
+  `);
+  expect(JSON.parse(added)).toEqual([]);
+});
+
+test("the library loads where intrinsics are frozen", async () => {
+  expect(await printed(`await import("phoneproof"); console.log("loaded");`, "--frozen-intrinsics", "--no-warnings")).toBe("loaded");
+});
