@@ -19,8 +19,8 @@ export interface FetchOptions {
  * Returns a handler for WHATWG requests: Hono (`app.all("/v1/*", (c) => handler(c.req.raw))`), Bun, Deno, Workers.
  * Unknown paths get 404. `verifier` may be several, `[verifier, verifier.receipts]`.
  *
- * If middleware has read the body of a POST, pass it on in a new request: `handler(new Request(c.req.raw, { body: await
- * c.req.arrayBuffer() }))`.
+ * If middleware has read the body of a POST, pass it on in a new request: `handler(new Request(c.req.url, { method:
+ * "POST", headers: c.req.raw.headers, body: await c.req.arrayBuffer() }))`.
  *
  * @throws TypeError for an invalid handler, a verifier without `customers`, and a `basePath` or `stripped` that does
  * not start with a slash or ends with one, or that contradict each other.

@@ -130,9 +130,9 @@ export function bodyReader(request: NodeRequest, stream: Readable = request): (h
 /** The stream was read and nothing kept: logs the fix and rejects; the response is 500. */
 export async function bodyIsGone(handler: HttpHandler): Promise<never> {
   const message =
-    "phoneproof: something read the request's body before the verifier and left nothing in req.body. Mount the verifier before that middleware, or let it leave the body there, as express.json() does.";
+    "something read the request's body before the verifier and left nothing in req.body. Mount the verifier before that middleware, or let it leave the body there, as express.json() does.";
   handler.warn(message);
-  throw new Error(message);
+  throw new Error(`phoneproof: ${message}`);
 }
 
 /**

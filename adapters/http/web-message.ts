@@ -9,11 +9,11 @@ export async function answerRequest(handler: HttpHandler, request: Request, path
   /** Reads up to `limit` bytes plus one chunk. Rejects, and logs, if the body was already read. */
   async function body(limit: number): Promise<HttpBody> {
     if (Number(request.headers.get("content-length")) > limit) return { kind: "refused", reason: "too_large" };
-    if (request.bodyUsed || request.body?.locked) {
+    if (isTaken(request)) {
       const message =
-        "phoneproof: something read the request's body before the verifier. Hand it on in a new request: handler(new Request(request, { body: bytes })), with bytes rather than text, which would change its content type.";
+        'something read the request\'s body before the verifier. Hand it on in a new request: handler(new Request(request.url, { method: "POST", headers: request.headers, body: bytes })), with bytes rather than text, which would change its content type.';
       handler.warn(message);
-      throw new Error(message);
+      throw new Error(`phoneproof: ${message}`);
     }
     reader = request.body?.getReader();
     if (reader === undefined) return { kind: "bytes", bytes: new Uint8Array(0) };
@@ -27,7 +27,7 @@ export async function answerRequest(handler: HttpHandler, request: Request, path
   const answered = await handler.handle({ method, ...paths, query: queryOf(request.url), header, body });
 
   // Some platforms (Next.js) read an untouched body to its end, but not one whose reading was started and cancelled.
-  if (method !== "GET" && method !== "HEAD" && !request.bodyUsed && !request.body?.locked) reader = request.body?.getReader();
+  if (method !== "GET" && method !== "HEAD" && !isTaken(request)) reader = request.body?.getReader();
   const hasRest = reader !== undefined && !isRead;
   if (hasRest) void discard(reader as NonNullable<typeof reader>).catch(() => undefined);
   // Not for a body without a length, which may still be coming: the platform would lose the response.
@@ -35,6 +35,15 @@ export async function answerRequest(handler: HttpHandler, request: Request, path
   const bytes = new TextEncoder().encode(answered.body);
   const headers = { "content-length": String(bytes.length), ...(closes && { connection: "close" }), ...answered.headers };
   return new Response(method === "HEAD" ? null : bytes, { status: answered.status, headers });
+}
+
+/** Whether something else reads the body, or has read it: then srvx 0.11 (Elysia on Node) throws. */
+function isTaken(request: Request): boolean {
+  try {
+    return request.bodyUsed || request.body?.locked === true;
+  } catch {
+    return true;
+  }
 }
 
 /** Bytes of a body that are discarded after the response, so that the next request on the connection is not lost. */
