@@ -15,6 +15,9 @@ const inWorker = (globalThis as { readonly navigator?: { readonly userAgent?: st
 /** Bytes read of a response; only its status matters. */
 const answerLimit = 16 * 1024;
 
+/** How much earlier than `timeout` a body is cut off, in milliseconds: the caller, who waits as long, gets the status. */
+const ahead = 1_000;
+
 /** Idle connections kept in total, and for how long in milliseconds. */
 const keptConnections = 128;
 const keptFor = 10_000;
@@ -124,31 +127,34 @@ function postBySocket(
   return new Promise((resolve) => {
     const body = Buffer.from(request.body);
     let sent: ClientRequest | undefined;
-    let ended = () => cut({ failed: `no response within ${request.timeout} ms` });
-    const timer = setTimeout(() => ended(), request.timeout);
+    let answered: CallbackResponse | undefined;
+    const began = performance.now();
+    let timer = setTimeout(() => end(`no response within ${request.timeout} ms`), request.timeout);
 
     const finish = (answer: CallbackResponse) => {
       clearTimeout(timer);
       resolve(answer);
       sent = undefined;
     };
-    const cut = (answer: CallbackResponse) => {
+    /** Ends with the response, if its head has arrived, else with a failure. */
+    const end = (failed: string) => {
       const one = sent;
-      finish(answer);
+      finish(answered ?? { failed });
       one?.destroy();
     };
     const read = (response: IncomingMessage) => {
       // Only the status matters; the body is read up to a limit so that the receiver can finish.
-      const answer = { status: response.statusCode ?? 0, retryAfter: retryAfterOf(response.headers["retry-after"]) };
+      answered = { status: response.statusCode ?? 0, retryAfter: retryAfterOf(response.headers["retry-after"]) };
+      clearTimeout(timer);
+      timer = setTimeout(() => end(""), request.timeout - ahead - (performance.now() - began));
       let length = 0;
-      ended = () => cut(answer);
       response.on("data", (chunk: Buffer) => {
         length += chunk.length;
-        if (length > answerLimit) ended();
+        if (length > answerLimit) end("");
       });
       // The connection can be reused.
-      response.on("end", () => finish(answer));
-      response.on("error", () => ended());
+      response.on("end", () => finish(answered as CallbackResponse));
+      response.on("error", ({ message }) => end(message));
     };
     const post = (by: Agent | false) => {
       const headers = { ...request.headers, "content-length": body.length };
@@ -163,8 +169,8 @@ function postBySocket(
       one.on("error", (error) => {
         if (sent !== one) return;
         // The receiver may have closed the kept connection: try a new one, unless `close` did.
-        if (one.reusedSocket && !isClosed()) post(false);
-        else finish({ failed: error.message });
+        if (answered === undefined && one.reusedSocket && !isClosed()) post(false);
+        else end(error.message);
       });
       one.end(body);
     };

@@ -158,6 +158,8 @@ describe("a hostile receiver", () => {
     expect(await post(50)).toEqual({ failed: "no response within 50 ms" });
     hook.answer = (_request, response) => void response.writeHead(200).write("x");
     expect(await post(50)).toMatchObject({ status: 200 });
+    const late = new Promise((resolve) => setTimeout(resolve, 1_050));
+    expect(await Promise.race([post(1_100), late]), "before the caller's own time limit").toMatchObject({ status: 200 });
   });
 
   it("a connection that is cut off is a failure", async () => {
@@ -170,6 +172,7 @@ describe("a hostile receiver", () => {
     ["100, then an answer", "HTTP/1.1 100 Continue\r\n\r\nHTTP/1.1 204 No Content\r\n\r\n", { status: 204 }],
     ["a hundred early hints, and no answer", "HTTP/1.1 103 Early Hints\r\nlink: x\r\n\r\n".repeat(100), { failed: "no response within 500 ms" }],
     ["two answers", "HTTP/1.1 204 No Content\r\n\r\nHTTP/1.1 410 Gone\r\ncontent-length: 0\r\n\r\n", { status: 204 }],
+    ["204 and a body", "HTTP/1.1 204 No Content\r\nconnection: close\r\n\r\nok", { status: 204 }],
     ["a body that the end of the connection ends", "HTTP/1.1 200 OK\r\n\r\nbody", { status: 200 }],
     ["a header without end", `HTTP/1.1 200 OK\r\nx: ${"y".repeat(100_000)}`, { failed: "Parse Error: Header overflow" }],
     ["thousands of headers", `HTTP/1.1 200 OK\r\n${"a: b\r\n".repeat(20_000)}\r\n`, { failed: "Parse Error: Header overflow" }],
