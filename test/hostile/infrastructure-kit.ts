@@ -61,7 +61,7 @@ export const redisClients: Readonly<Record<string, (url: string) => Promise<{ re
       connectTimeout: 1_000,
       socketTimeout: 1_500,
       retryStrategy: (tries) => Math.min(tries * 50, 500),
-      reconnectOnError: (error) => error.message.includes("READONLY"),
+      reconnectOnError: (error) => /READONLY|MASTERDOWN/.test(error.message),
     }).on("error", () => {});
     await client.connect();
     return { client, close: () => client.disconnect() };

@@ -134,7 +134,7 @@ const ioredisOptions = (patience = patient) => ({
   connectTimeout: patience,
   socketTimeout: 1.5 * patience,
   retryStrategy: (tries: number) => Math.min(tries * 50, 500),
-  reconnectOnError: (error: Error) => error.message.includes("READONLY"),
+  reconnectOnError: (error: Error) => /READONLY|MASTERDOWN/.test(error.message),
 });
 
 const glideOptions = (patience = patient) => ({
