@@ -86,7 +86,8 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
   for (const missing of store.missing) yield fault("store", missing.split(": ")[0] as string, missing.split(": ")[1] ?? missing);
   if (!ok && store.missing.length > 0) return;
   if (!ok) {
-    const { fault: problem, fix = "start it, or correct the address and credentials of its client" } = withFix(store.fault ?? "");
+    const general = /certificate|_CERT/i.test(store.fault ?? "") ? toTrust : "start it, or correct the address and credentials of its client";
+    const { fault: problem, fix = general } = withFix(store.fault ?? "");
     yield fault("store", `the store does not respond: ${problem}`, fix);
     return;
   }
@@ -138,6 +139,8 @@ function* storeFindings({ ok, store, callbacks }: Ping, { context: { settings } 
   const fix = "see verifier.deadLetters(), fix the receiver, then call verifier.redeliver(letter)";
   if (dead > 0) yield warning("callbacks", `${many(dead, "callback was", "callbacks were")} given up`, fix);
 }
+
+const toTrust = "give its client the CA of the server's certificate, or the host name that the certificate is for; renew the certificate if it has expired";
 
 /** Takes the fix off a store's error that ends with one: all of a file, and those whose cause the store knows. */
 export function withFix(message: string): { readonly fault: string; readonly fix?: string | undefined } {

@@ -62,7 +62,7 @@ describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure-tls"))("Postgr
     onTestFinished(() => pool.end());
     const store = postgresStore({ pool });
     await expect.poll(() => faultOf(store)).not.toBe("");
-    expect((await findingsOn(store)).join("\n")).toContain("synchronous_standby_names");
+    await expect.poll(async () => (await findingsOn(store)).join("\n"), { timeout: 3_000 }).toContain("synchronous_standby_names");
   });
 });
 

@@ -18,6 +18,7 @@ const meanings = (ofSchema: string): readonly (readonly [reply: RegExp, what: st
     /^(42P05|26000)\b/,
     "prepared statements fail behind a pooler in transaction mode: leave out `prepare` (postgres.js: set it to false), or use PgBouncer 1.21 or newer",
   ],
+  [/^57P03.* not accepting/, "the server is a standby with hot_standby = off: connect to the primary, or promote it with pg_ctl promote"],
   [/^57P0[1-3]\b/, "the server is starting or shutting down: wait until it accepts connections"],
   [/^08P01 unsupported startup/, "leave this setting out of the client's settings (docs/stores.md, PostgreSQL, PgBouncer)"],
   [

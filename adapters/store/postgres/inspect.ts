@@ -3,8 +3,8 @@ import { newestStep, partsOf } from "./schema.js";
 
 type Ask = <Row>(text: string, values?: (string | null)[]) => Promise<readonly Row[]>;
 
-type Texts = Readonly<Record<"time" | "role" | "version" | "synchronous_commit" | "isolation" | "encoding" | "read_only", string>>;
-type Server = Texts & { readonly standby: boolean; readonly usable: boolean | null };
+type Texts = Readonly<Record<"time" | "role" | "version" | "synchronous_commit" | "isolation" | "encoding" | "read_only" | "standbys", string>>;
+type Server = Texts & { readonly standby: boolean; readonly waits: boolean; readonly usable: boolean | null };
 
 /** Reports on the server and the schema `s` (a quoted name). */
 export async function inspect(ask: Ask, s: string, until: number): Promise<StoreInspection> {
@@ -12,10 +12,12 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
     `select (extract(epoch from clock_timestamp()) * 1000)::bigint::text as time, quote_ident(current_user) as role, current_setting('server_version') as version, current_setting('synchronous_commit') as synchronous_commit,
       current_setting('default_transaction_isolation') as isolation, current_setting('server_encoding') as encoding,
       current_setting('default_transaction_read_only') as read_only, pg_is_in_recovery() as standby,
+      current_setting('synchronous_standby_names') as standbys,
+      exists (select from pg_stat_activity where wait_event = 'SyncRep' and query_start < clock_timestamp() - interval '1 second') as waits,
       (select has_schema_privilege(n.oid, 'usage') from pg_namespace n where n.nspname = $1::text) as usable`,
     [s.slice(1, -1)],
   );
-  const { time, role, version, synchronous_commit, isolation, encoding, read_only, standby, usable } = server as Server;
+  const { time, role, version, synchronous_commit, isolation, encoding, read_only, standby, standbys, waits, usable } = server as Server;
   const missing: string[] = [];
   if (isolation !== "read committed")
     missing.push(
@@ -25,6 +27,10 @@ export async function inspect(ask: Ask, s: string, until: number): Promise<Store
   if (standby) missing.push("the server is a standby, which cannot be written: connect to the primary, or promote it with select pg_promote()");
   else if (read_only === "on")
     missing.push("default_transaction_read_only is on, as hosts set it when the disk is nearly full: make room, then turn it off, or connect to the primary");
+  if (waits)
+    missing.push(
+      `commits wait for a standby (synchronous_standby_names is ${standbys}): start the standbys, or change the setting to those that run and call pg_reload_conf()`,
+    );
   if (usable === null) missing.push(`the schema ${s} is missing: call await store.ensureSchema() once, or run schemaSql() as the owner of the database`);
   else if (!usable) missing.push(`the role may not use the schema: grant usage on schema ${s} to ${role}`);
   else missing.push(...(await missingParts(ask, s, role)));
