@@ -1,10 +1,9 @@
-import { type ChildProcess, execFile, spawn } from "node:child_process";
+import { type ChildProcess, spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from "node:fs";
 import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { promisify } from "node:util";
 import { transform } from "esbuild";
 
 const root = new URL("../../", import.meta.url).pathname;
@@ -59,10 +58,4 @@ export async function endsWithin(program: ChildProcess, ms: number): Promise<boo
     () => true,
     () => false,
   );
-}
-
-/** What a module prints in a new process, with these flags of Node. */
-export async function printed(module: string, ...flags: readonly string[]): Promise<string> {
-  const { stdout } = await promisify(execFile)(process.execPath, [...flags, "--input-type=module", "--eval", module], { cwd: root });
-  return stdout.trim();
 }
