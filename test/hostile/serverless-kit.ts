@@ -5,6 +5,9 @@ import { type AddressInfo, connect, createServer, type Socket } from "node:net";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { transform } from "esbuild";
+import { createVerifier, type Store, type VerifierOptions } from "phoneproof";
+import { fixedClock } from "phoneproof/testing";
+import { secret } from "../support/verifier.js";
 
 const root = new URL("../../", import.meta.url).pathname;
 
@@ -58,4 +61,36 @@ export async function endsWithin(program: ChildProcess, ms: number): Promise<boo
     () => true,
     () => false,
   );
+}
+
+const inRequest = (store: Store, more: Partial<VerifierOptions> = {}) =>
+  createVerifier({ store, sender: { send: async () => ({ outcome: "accepted" }) }, secret, countries: ["FR"], ...more });
+
+/**
+ * Creates, each in a request with its own verifier, as on Workers (docs/runtimes.md). A request ends when its response
+ * and all that was passed to `waitUntil` are done; timers run until then.
+ */
+export async function createInRequests(store: Store, count: number) {
+  const statuses: string[] = [];
+  const alarms: string[] = [];
+  for (let index = 0; index < count; index++) {
+    const work: Promise<unknown>[] = [];
+    const clock = fixedClock(Date.now());
+    const verifier = inRequest(store, {
+      clock,
+      callbacks: { worker: false, waitUntil: (more) => void work.push(more) },
+      onEvent: (event) => void (event.type === "alarm" && alarms.push(event.alarm)),
+    });
+    const { status } = await verifier.createAuthentication({ phone_number: `+3361${2_000_000 + index * 40_009}` });
+    statuses.push(status);
+    if (work.length > 0) clock.advance(5_000);
+    for (const one of work) await one; // work may add more
+  }
+  return { statuses, alarms };
+}
+
+/** The statistics of the last hours, as another process reads them. */
+export function statisticsOf(store: Store) {
+  const hour = 3_600_000;
+  return inRequest(store).stats({ from: new Date(Date.now() - hour), to: new Date(Date.now() + hour) });
 }

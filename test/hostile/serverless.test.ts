@@ -1,7 +1,8 @@
 import { generateApiKey } from "phoneproof";
+import { memoryStore } from "phoneproof/memory";
 import { expect, onTestFinished, test } from "vitest";
 import { secret } from "../support/verifier.js";
-import { blockOf, connection, documentedApp, endsWithin, freePort, startProgram } from "./serverless-kit.js";
+import { blockOf, connection, createInRequests, documentedApp, endsWithin, freePort, startProgram, statisticsOf } from "./serverless-kit.js";
 
 /** Starts the server of "Deploy" as the documentation has it, and opens a connection that sends nothing, as browsers and proxies do. */
 async function documentedServer() {
@@ -31,4 +32,17 @@ test("on SIGTERM the documented server stops although a connection has sent noth
   program.kill("SIGTERM");
   // Nothing is in progress: there is no message to wait for. `phoneproof serve` gives such a connection 250 ms.
   expect(await endsWithin(program, 2_000)).toBe(true);
+});
+
+test("statistics are part of the work that continues after a response", async () => {
+  const store = memoryStore();
+  await createInRequests(store, 3);
+  // Nothing else can write them: a platform that has stopped the request runs no timer of it.
+  expect((await statisticsOf(store)).sends).toBe(3);
+});
+
+test("an attack raises its country's alarm where each request has a verifier of its own", async () => {
+  const { statuses, alarms } = await createInRequests(memoryStore(), 40);
+  expect(statuses).toContain("spam_detected");
+  expect(alarms).toContain("country");
 });
