@@ -1,24 +1,29 @@
-import type { Clock } from "../ports/clock.js";
+import type { Core } from "./core.js";
 
 /**
- * Calls `write` a fixed time after the first `start` of a batch. A timer that is late is dead: Cloudflare Workers end a
- * timer with the request that began it. Then the next `start` writes.
+ * Calls `write` a fixed time after the first `start` of a batch. With `waitUntil`, the platform may run no timer after
+ * the response: then the first count after such a time without a write is written at once, in the work that continues.
  *
  * @param ms Milliseconds.
  */
-export function batchTimer(clock: Clock, ms: number, write: () => void) {
-  let running: { readonly late: number; readonly cancel: () => void } | undefined;
+export function batchTimer(parts: Pick<Core, "clock" | "inBackground" | "overrides" | "settings">, ms: number, write: () => Promise<void>) {
+  const { clock, inBackground, overrides, settings } = parts;
+  let cancel: (() => void) | undefined;
+  let writtenAt = settings.waitUntil === undefined || overrides.batches ? Number.POSITIVE_INFINITY : Number.NEGATIVE_INFINITY;
   return {
     /** Call after each count. */
     start(): void {
       const now = clock.now();
-      if (running === undefined) running = { late: now + 2 * ms, cancel: clock.after(ms, write, "background") };
-      else if (now > running.late) write();
+      if (now - writtenAt >= ms) {
+        writtenAt = now;
+        // With what the request counts next.
+        inBackground(Promise.resolve().then(write));
+      } else cancel ??= clock.after(ms, () => inBackground(write()), "background");
     },
     /** Call when the batch is taken. */
     stop(): void {
-      running?.cancel();
-      running = undefined;
+      cancel?.();
+      cancel = undefined;
     },
   };
 }

@@ -4,6 +4,8 @@ export interface TestOverrides {
   readonly codeFor?: ((number: string) => string | undefined) | undefined;
   /** UUID of the customer for direct calls without one, although `customers` is set. */
   readonly unnamed?: string;
+  /** Counts are written in batches, as without `waitUntil`. */
+  readonly batches?: boolean;
 }
 
 /** No configuration file can contain a symbol. It is registered because the package has several bundles. */

@@ -63,13 +63,14 @@ export type Countries = ReturnType<typeof createCountries>;
  * and reads the totals: "Only the state of a country may lag by some seconds between processes"
  * (docs/contract.md#cells-may-lag).
  */
-export function createCountries({ store, clock, monitor, alarms, settings, inBackground }: Observed) {
+export function createCountries(parts: Observed) {
+  const { store, clock, monitor, alarms, settings, inBackground } = parts;
   const countries = new Map<string, Country>();
   /**
    * Networks with a verification, and the part of the week in which this process reported them; 0: not reported here.
    */
   const known = agedCache<number>(clock, most, heardFor.usual);
-  const timer = batchTimer(clock, batchFor, () => inBackground(flush()));
+  const timer = batchTimer(parts, batchFor, () => flush());
 
   const countryOf = (customer: string, country: string): Country => {
     const key = customer + country;

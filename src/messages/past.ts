@@ -62,9 +62,10 @@ export type Past = ReturnType<typeof createPast>;
  * What deliveries were sent in the last days, by cell and by customer, and how many were confirmed. Each process adds
  * its own counts to the store's tallies every few seconds, and caches what it reads for some minutes.
  */
-export function createPast({ store, clock, monitor, alarms, settings, inBackground }: Observed) {
+export function createPast(parts: Observed) {
+  const { store, clock, monitor, alarms, settings } = parts;
   let adds = new Map<string, Tally>();
-  const timer = batchTimer(clock, batchFor, () => inBackground(flush().catch(failed)));
+  const timer = batchTimer(parts, batchFor, () => flush().catch(failed));
   const usual = agedCache<number>(clock, most, heardFor);
   const lately = agedCache<Lately>(clock, most, heardFor);
 

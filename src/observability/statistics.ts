@@ -98,13 +98,14 @@ type Batch = Map<string, Map<string, Row>>;
  * Sends, verifications, blocked messages and cost by hour, as tallies (docs/contract.md#tallies), written in batches. A
  * batch is lost if its process dies or the store does not accept it in time: a repeated write might count twice.
  */
-export function createStatistics({ store, clock, logger, newDeadline, settings, inBackground }: Core): Statistics {
+export function createStatistics(core: Core): Statistics {
+  const { store, clock, logger, newDeadline, settings } = core;
   const { statisticsKept: keptFor, storeTimeout } = settings;
   if (keptFor === undefined) return switchedOff;
   let batch: Batch = new Map();
   let rows = 0;
   let hourAt = 0;
-  const timer = batchTimer(clock, batchFor, () => inBackground(flush()));
+  const timer = batchTimer(core, batchFor, () => flush());
   let failing = false;
   let writing: Promise<void> = Promise.resolve();
   /** Labels that this process has listed on `listedDay`, with their customers. */

@@ -124,7 +124,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
       },
     },
   };
-  const verifier = createVerifier(withTestOverrides(all, { unnamed: customer_uuid, codeFor: codesOf(code) }));
+  const verifier = createVerifier(withTestOverrides(all, { unnamed: customer_uuid, codeFor: codesOf(code), batches: true }));
 
   const notANumber = (number: unknown) =>
     new TypeError(`createTestVerifier: a number in E.164 form is needed, for example "+33612345678", got ${String(number)}.`);
