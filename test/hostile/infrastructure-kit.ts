@@ -1,33 +1,32 @@
 import { Redis } from "ioredis";
-import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
+import { Kysely, PostgresDialect } from "kysely";
 import type { PostgresStoreOptions } from "phoneproof/postgres";
 import { type RedisClient, reconnectWhenSilent } from "phoneproof/redis";
 import { createClient } from "redis";
 import { DataSource } from "typeorm";
+import type { PostgresDriver } from "typeorm/driver/postgres/PostgresDriver.js";
 import { poolOf } from "../support/postgres.js";
 
 /** The settings of docs/stores.md, with shorter times, and one connection. */
 const settings = { max: 1, connectionTimeoutMillis: 1_500, query_timeout: 300, statement_timeout: 300 };
 
-/** A client of `pg` that passes `query`, as in the table of docs/stores.md. */
-export interface QueryClient {
+/** A client on a pool of `pg`, as in the table of docs/stores.md. */
+export interface PoolClient {
   readonly options: PostgresStoreOptions;
   close(): Promise<void>;
 }
 
-/** Each such client, with its `query` word for word. */
-export const queryClients: Readonly<Record<string, (url: string) => Promise<QueryClient>>> = {
+/** Each such client, with its option word for word. */
+export const poolClients: Readonly<Record<string, (url: string) => Promise<PoolClient>>> = {
   async Kysely(url) {
-    const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool: poolOf(url, settings) }) });
-    return {
-      options: { query: async (text, values) => (await db.executeQuery<Record<string, unknown>>(CompiledQuery.raw(text, values))).rows },
-      close: () => db.destroy(),
-    };
+    const pool = poolOf(url, settings);
+    const db = new Kysely<unknown>({ dialect: new PostgresDialect({ pool }) });
+    return { options: { pool }, close: () => db.destroy() };
   },
   async TypeORM(url) {
     const dataSource = new DataSource({ type: "postgres", url, extra: settings, poolErrorHandler: () => {} });
     await dataSource.initialize();
-    return { options: { query: (text, values) => dataSource.query(text, values) }, close: () => dataSource.destroy() };
+    return { options: { pool: (dataSource.driver as PostgresDriver).master }, close: () => dataSource.destroy() };
   },
 };
 

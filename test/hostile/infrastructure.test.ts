@@ -6,7 +6,7 @@ import { newStore, type OwnPostgresServer, postgresIsInstalled, postgresJsSettin
 import { redisIsInstalled, startRedis, until } from "../support/redis.js";
 import { startProxy } from "../support/redis-proxy.js";
 import { newNumber, serviceOn } from "../support/redis-service.js";
-import { at, queryClients, redisClients } from "./infrastructure-kit.js";
+import { at, poolClients, redisClients } from "./infrastructure-kit.js";
 
 describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure"))("PostgreSQL that fails over", () => {
   let primary: OwnPostgresServer;
@@ -31,19 +31,19 @@ describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure"))("PostgreSQL
     const { username, pathname } = new URL(url);
     const sql = postgres(`postgres://${username}@${ports.map((port) => `127.0.0.1:${port}`).join(",")}${pathname}`, {
       ...postgresJsSettings,
-      target_session_attrs: "read-write",
+      target_session_attrs: "primary",
     });
     onTestFinished(() => sql.end({ timeout: 1 }));
     const service = serviceOn(postgresStore({ pool: sql }));
     expect((await service.create(newNumber())).body.status).toBe("pending");
   });
 
-  it.each(Object.keys(queryClients))(
+  it.each(Object.keys(poolClients))(
     "%s leaves a connection to a standby after the error, once its address leads to the primary (docs/stores.md#postgresql, Failover)",
     async (name) => {
       const address = await startProxy(standby.port);
       onTestFinished(() => address.close());
-      const client = await queryClients[name]?.(at(url, address.port));
+      const client = await poolClients[name]?.(at(url, address.port));
       if (client === undefined) throw new Error(`no client ${name}`);
       onTestFinished(() => client.close());
       const service = serviceOn(postgresStore(client.options));
@@ -53,10 +53,10 @@ describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure"))("PostgreSQL
     },
   );
 
-  it.each(Object.keys(queryClients))("%s replaces a connection that died without notice (docs/stores.md#the-client-is-yours)", async (name) => {
+  it.each(Object.keys(poolClients))("%s replaces a connection that died without notice (docs/stores.md#the-client-is-yours)", async (name) => {
     const address = await startProxy(primary.port);
     onTestFinished(() => address.close());
-    const client = await queryClients[name]?.(at(url, address.port));
+    const client = await poolClients[name]?.(at(url, address.port));
     if (client === undefined) throw new Error(`no client ${name}`);
     onTestFinished(() => client.close());
     const service = serviceOn(postgresStore(client.options));

@@ -9,8 +9,9 @@ import * as neon from "@neondatabase/serverless";
 import { PrismaPg } from "@prisma/adapter-pg";
 import { sql as bind } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
-import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
+import { Kysely, PostgresDialect } from "kysely";
 import { DataSource } from "typeorm";
+import type { PostgresDriver } from "typeorm/driver/postgres/PostgresDriver.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { createWebSocketStream, WebSocket, WebSocketServer } from "ws";
 import { type PostgresStore, postgresStore, schemaSql } from "../../adapters/store/postgres/index.js";
@@ -69,14 +70,14 @@ const clients: Readonly<Record<string, (url: string) => Connected | Promise<Conn
     return { store: postgresStore({ pool: db.$client }), rollBack: (work) => db.transaction(() => thenFail(work)), close: () => pool.end() };
   },
   Kysely(url) {
-    const db = new Kysely<object>({ dialect: new PostgresDialect({ pool: poolOf(url, { max }) }) });
-    const store = postgresStore({ query: async (text, values) => (await db.executeQuery(CompiledQuery.raw(text, values))).rows });
-    return { store, rollBack: (work) => db.transaction().execute(() => thenFail(work)), close: () => db.destroy() };
+    const pool = poolOf(url, { max });
+    const db = new Kysely<object>({ dialect: new PostgresDialect({ pool }) });
+    return { store: postgresStore({ pool }), rollBack: (work) => db.transaction().execute(() => thenFail(work)), close: () => db.destroy() };
   },
   async TypeORM(url) {
     const dataSource = new DataSource({ type: "postgres", url, poolSize: max });
     await dataSource.initialize();
-    const store = postgresStore({ query: (text, values) => dataSource.query(text, values) });
+    const store = postgresStore({ pool: (dataSource.driver as PostgresDriver).master });
     return { store, rollBack: (work) => dataSource.transaction(() => thenFail(work)), close: () => dataSource.destroy() };
   },
   Prisma(url) {
