@@ -139,11 +139,15 @@ interface Entries {
   find(text: string): string | undefined;
 }
 
-/** May have a trunk prefix after its country code. Most numbers need no parsing, the most expensive step here. */
-const mayHaveTrunk = /^\+\d{1,3}[08]/;
+/**
+ * May have another canonical form: with a trunk prefix after its country code (0, 06 or 8; 1 in North America and the
+ * Marshall Islands; a carrier's in China and Luxembourg), with 15 in Argentina, or without an area code in Madagascar
+ * and on Norfolk Island. Other numbers need no parsing, the most expensive step here.
+ */
+const mayChange = /^\+(\d{1,3}[08]|11|54|261|3521|672|6921|861)/;
 
 /** The same for a prefix. An 8 is excluded, because it may belong to the number itself. */
-const mayBeginWithTrunk = /^\+\d{1,3}0/;
+const mayBeginWithTrunk = /^\+(\d{1,3}0|11|6921)/;
 
 function numberEntries(): Entries {
   const whole = new Set<string>();
@@ -163,11 +167,11 @@ function numberEntries(): Entries {
         const prefix = entry.slice(0, -1);
         const canonical = mayBeginWithTrunk.test(prefix) ? canonicalPrefix(prefix) : prefix;
         if (canonical === undefined)
-          return "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
+          return "ends with the digits that are dialled before numbers within the country, such as 0, and no number in E.164 form has them: leave them out";
         // Where numbers may also begin with zeros, the prefix as written counts too.
         for (const one of new Set([prefix, canonical])) prefixes.add(one, "");
       } else {
-        const number = mayHaveTrunk.test(entry) ? canonicalNumber(entry) : entry;
+        const number = mayChange.test(entry) ? canonicalNumber(entry) : entry;
         if (isShort(number)) return "is too short for a number of its country: end it in * for a prefix";
         whole.add(number);
       }

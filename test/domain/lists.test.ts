@@ -96,7 +96,7 @@ describe("entries of a list", () => {
   });
 
   it("finds by prefix the same numbers as startsWith", () => {
-    const digits = fc.stringMatching(/^[1-3][1-3]{1,6}$/).map((text) => `+${text}`);
+    const digits = fc.stringMatching(/^[23][1-3]{1,6}$/).map((text) => `+${text}`);
     fc.assert(
       fc.property(fc.array(digits), digits, (prefixes, one) => {
         const found = indexOf({ numbers: prefixes.map((prefix) => `${prefix}*`) }).find({ number: one });
@@ -136,9 +136,21 @@ describe("a prefix with a trunk zero after the country code", () => {
   });
 
   it("is rejected if nothing follows; a country code alone is accepted", () => {
-    const fix = "ends with the zero that is dialled before numbers within the country, and no number in E.164 form has it: leave the zero out";
+    const fix = "ends with the digits that are dialled before numbers within the country, such as 0, and no number in E.164 form has them: leave them out";
     expect(readList({ numbers: ["+33*", "+330*", "+440*"] }).problems).toEqual([1, 2].map((at) => ({ path: ["numbers", at], message: fix })));
     expect(() => readOptions({ ...neededOptions, blockedNumbers: ["+3306*", "+330*"] })).toThrow(`blockedNumbers.1 ${fix}`);
+  });
+
+  it("of a whole number, with whatever prefix of its country: the list has the canonical form", () => {
+    const written = Object.entries(examples).flatMap(([country, national]) => {
+      const code = `+${getCountryCallingCode(country as CountryCode)}`;
+      const forms = ["0", "00", "01", "06", "1", "11", "8", "80", "9", "15", "11312", "15612"].map((trunk) => code + trunk + national);
+      // Argentina dials 15 after the area code instead of 9 before it.
+      if (country === "AR") forms.push(...[3, 4, 5].map((area) => `${code}${national.slice(1, area)}15${national.slice(area)}`));
+      return forms.filter((form) => form.length <= 16 && canonicalNumber(form) !== form);
+    });
+    expect(written.length).toBeGreaterThan(150);
+    for (const form of written) expect(indexOf({ numbers: [form] }).find(subject({ number: canonicalNumber(form) })), form).toBeDefined();
   });
 
   it("does not affect other prefixes: every beginning of a number still finds it", () => {
