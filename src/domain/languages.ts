@@ -3,7 +3,8 @@
  * `zh-Hans-CN`), that of its script (`zh-Hant` for `zh-HK`), and that of its language, in today's code (`he` for `iw`).
  */
 export function wantedTags(tag: string | undefined): string[] {
-  if (tag === undefined) return [];
+  // `und` names no language, unless it has a country.
+  if (tag === undefined || /^und([-_][a-z]{4})?$/i.test(tag)) return [];
   const [subtag = "", ...rest] = tag.split(/[-_]/);
   const { language = subtag, script, region } = completed(tag) ?? {};
   if (rest.length === 0 || script === undefined) return [tag, language];

@@ -108,7 +108,8 @@ export function languageErrors({ text, locale }: Pick<MessageTemplate, "text" | 
 /** Whether a key is a language's tag, in today's code. `BR` is rather Brazil than Breton, `br` is not. */
 function isLanguage(key: string, spoken: ReadonlySet<string>): boolean {
   const [language = ""] = (canonicalTag(key) ?? "").split("-");
-  if (language !== "" && spoken.has(sameTag(key))) return true;
+  if (language === "") return false;
+  if (spoken.has(sameTag(key))) return true;
   const isCountry = /^[A-Z]{2}$/.test(key) && countryMeant(key) !== undefined;
   return !isCountry && language === key.split("-")[0]?.toLowerCase() && nameOf(language) !== language;
 }
