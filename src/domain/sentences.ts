@@ -1,3 +1,5 @@
+import { sameTag, wantedTags } from "./languages.js";
+
 /** What a user reads about a message that was not sent. It never names the rule: an attacker must not learn which. */
 export type NotSent = "later" | "number" | "failed";
 
@@ -77,10 +79,18 @@ const sentences: Readonly<Record<string, Readonly<Record<NotSent, string>>>> = {
     number: "此电话号码无法接收消息。",
     failed: "消息发送失败。请稍后重试。",
   },
+  "zh-hant": {
+    later: "要求的訊息過多，請稍後再試。",
+    number: "此電話號碼無法接收訊息。",
+    failed: "訊息傳送失敗，請稍後再試。",
+  },
 };
 
 /** One sentence for the end user. `locale`: a BCP 47 tag; a language that is not here gets English. */
 export function sentence(kind: NotSent, locale = "en"): string {
-  const [language = "en"] = locale.toLowerCase().split(/[-_]/, 1);
-  return (Object.hasOwn(sentences, language) ? sentences[language] : sentences["en"])?.[kind] as string;
+  const tag =
+    wantedTags(locale)
+      .map(sameTag)
+      .find((one) => Object.hasOwn(sentences, one)) ?? "en";
+  return sentences[tag]?.[kind] as string;
 }
