@@ -260,9 +260,9 @@ export const otpWords: Record<string, OtpWords> = {
     failed: "Ocorreu um erro. Tente novamente.",
     incomplete: "Digite o código completo.",
     resend: "Enviar um novo código",
-    call: "Receber antes uma chamada",
+    call: "Ligar para mim",
     wait: "Novo código {when}",
-    ready: "Já pode pedir um novo código.",
+    ready: "Agora pode pedir um novo código.",
     tries: { one: "Resta # tentativa", other: "Restam # tentativas" },
   },
   ru: {
