@@ -1,5 +1,5 @@
 /** Spaces, dashes and invisible characters of any script, which people type or paste between digits; of a class. */
-export const gaps = String.raw`\s\p{Pd}\u2212\p{Cf}\ufe00-\ufe0f`;
+export const gaps = String.raw`\s\p{Pd}\u2212\p{Cf}\p{DI}`;
 
 /**
  * Converts the decimal digits of every script to ASCII. Unicode keeps a script's decimal digits in runs of ten, zero
