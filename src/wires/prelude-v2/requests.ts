@@ -14,6 +14,8 @@ const target = z.object(
   'must be { "type": "phone_number", "value": "+33612345678" }',
 );
 
+const ignored = (why = "Ignored.") => described(z.unknown().optional(), why);
+
 /** A field that must be absent. */
 const refused = (message: string) => z.never(message).optional();
 
@@ -40,9 +42,9 @@ const options = z.object({
     "`voice`: a call, if the service makes calls. `message`: no call, also after one.",
   ),
   preferred_channel: described(text.optional(), "A wish: one that the service does not have is ignored."),
-  sender_id: described(text.optional(), "Ignored: the service sets the sender."),
-  template_id: described(text.optional(), "Ignored: the service sets the text."),
-  variables: described(z.record(text, text).optional(), "Ignored: the service sets the text."),
+  sender_id: ignored("Ignored: the service sets the sender."),
+  template_id: ignored("Ignored: the service sets the text."),
+  variables: ignored("Ignored: the service sets the text."),
 });
 
 /** The verifier's device types by platform. */
@@ -57,10 +59,10 @@ const signals = z.object({
     "What the code is typed on.",
   ),
   ip: described(text.optional(), "IPv4 or IPv6 address of the user's device."),
-  is_trusted_user: described(z.boolean("must be true or false").optional(), "Ignored: it switches no rule off."),
-  ja4_fingerprint: described(text.optional(), "Ignored."),
+  is_trusted_user: ignored("Ignored: it switches no rule off."),
+  ja4_fingerprint: ignored(),
   os_version: described(text.optional(), "1 to 128 printable characters."),
-  user_agent: described(text.optional(), "Ignored."),
+  user_agent: ignored(),
 });
 
 const correlationForm = "must be 1 to 80 printable characters";
@@ -69,7 +71,7 @@ const correlationId = text.regex(printableForm, correlationForm).max(80, correla
 /** Body of `POST /v2/verification`. Unknown fields are left out, and `null` counts as left out. */
 export const CreateRequest = z.object({
   target,
-  dispatch_id: described(text.optional(), "Ignored."),
+  dispatch_id: ignored(),
   metadata: z.object({ correlation_id: correlationId.optional() }).optional(),
   options: options.optional(),
   signals: signals.optional(),
@@ -97,7 +99,7 @@ const codes: Readonly<Record<string, string>> = {
 };
 
 /** What the fields must be whose schemas have no message of their own. */
-const wrongTypes: Readonly<Record<string, string>> = { array: "must be an array", object: "must be an object", record: "must be an object" };
+const wrongTypes: Readonly<Record<string, string>> = { array: "must be an array", object: "must be an object" };
 
 /** Parses a request. Throws `WireError` of the first field that is wrong. */
 export function parse<S extends typeof CreateRequest | typeof CheckRequest>(schema: S, body: unknown): z.output<S> {
