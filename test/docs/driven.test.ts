@@ -74,7 +74,9 @@ describe("docs/frameworks.md: exported handlers respond to a real request", () =
     ["server/routes/v1/[...].ts", "await served(h3.toNodeListener(h3.createApp().use(exported.default)))"],
   ])("%s", async (name, call) => {
     const { printed, end } = await probe(name, call);
-    expect(await end()).toMatchObject({ code: 0, stderr: "" });
+    // Next.js's `after` works only inside its server.
+    const outside = name.startsWith("app/") ? /^phoneproof: callbacks.waitUntil failed.*`after` was called outside a request scope/s : /^$/;
+    expect(await end()).toMatchObject({ code: 0, stderr: expect.stringMatching(outside) });
     expect(printed()).toMatch(/^answered 200$/m);
   });
 });
