@@ -52,7 +52,7 @@ describe("over the Prelude v2 wire of phoneproof serve", () => {
     expect(request_id).toBe(logged.request_id);
   });
 
-  test("an empty PHP array in place of an object is told what the field must be (docs/errors.md#bad_request)", async () => {
+  test("for an empty PHP array in place of an object, the error names what the field must be (docs/errors.md#bad_request)", async () => {
     const { prelude } = await service();
 
     const messages: string[] = [];

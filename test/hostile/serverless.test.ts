@@ -1,8 +1,9 @@
 import { generateApiKey } from "phoneproof";
 import { memoryStore } from "phoneproof/memory";
 import { expect, onTestFinished, test } from "vitest";
+import { freePort } from "../support/ports.js";
 import { secret } from "../support/verifier.js";
-import { blockOf, connection, createInRequests, documentedApp, endsWithin, freePort, startProgram, statisticsOf } from "./serverless-kit.js";
+import { blockOf, connection, createInRequests, documentedApp, endsWithin, startProgram, statisticsOf } from "./serverless-kit.js";
 
 /** Starts the server of "Deploy" as the documentation has it, and opens a connection that sends nothing, as browsers and proxies do. */
 async function documentedServer() {

@@ -24,9 +24,9 @@ describe("numbers on lists", () => {
   });
 
   test("with Hungary's trunk prefix 06: the error names what is wrong and how to fix it (docs/contract.md#undefined-options)", async () => {
-    const said = await thrownBy(() => made({ blockedNumbers: ["+3606*"] }));
+    const error = await thrownBy(() => made({ blockedNumbers: ["+3606*"] }));
     // Leaving out "the zero" makes +366*, which blocks other numbers; the entry does not end with a zero.
-    expect(said).not.toContain("ends with the zero");
+    expect(error).not.toContain("ends with the zero");
   });
 });
 
@@ -40,8 +40,8 @@ describe("languages", () => {
   });
 
   test("an empty key is not a language's tag and is rejected (docs/contract.md#message-text)", async () => {
-    const said = await thrownBy(() => made({ message: { text: { default: "Code {code}", "": "Kode {code}" } } }));
-    expect(said).toMatch(/^invalid_options/);
+    const error = await thrownBy(() => made({ message: { text: { default: "Code {code}", "": "Kode {code}" } } }));
+    expect(error).toMatch(/^invalid_options/);
   });
 
   test("the sentence of a delivery is in traditional characters for zh-TW (docs/contract.md#deliver-answers)", async () => {
@@ -51,7 +51,7 @@ describe("languages", () => {
     expect(message).not.toMatch(/[电话号码无]/u);
   });
 
-  test("the button for a call says 'instead' in Portuguese, not 'first' (docs/front-end.md#words)", () => {
+  test("the Portuguese button for a call does not read 'first' (docs/front-end.md#words)", () => {
     expect(otpWords.pt?.call).not.toMatch(/\bantes\b/);
   });
 });
