@@ -9,7 +9,7 @@ import * as neon from "@neondatabase/serverless";
 import { PrismaPg } from "@prisma/adapter-pg";
 import { sql as bind } from "drizzle-orm";
 import { drizzle } from "drizzle-orm/node-postgres";
-import { Kysely, PostgresDialect } from "kysely";
+import { CompiledQuery, Kysely, PostgresDialect } from "kysely";
 import { DataSource } from "typeorm";
 import type { PostgresDriver } from "typeorm/driver/postgres/PostgresDriver.js";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -101,12 +101,30 @@ const clients: Readonly<Record<string, (url: string) => Connected | Promise<Conn
   },
 };
 
+/** Whose rows name `query` beside `pool`. */
+const queried: typeof clients = {
+  "Kysely by `query`"(url) {
+    const db = new Kysely<object>({ dialect: new PostgresDialect({ pool: poolOf(url, { max }) }) });
+    const store = postgresStore({ query: async (text, values) => (await db.executeQuery(CompiledQuery.raw(text, values))).rows });
+    return { store, rollBack: (work) => db.transaction().execute(() => thenFail(work)), close: () => db.destroy() };
+  },
+  async "TypeORM by `query`"(url) {
+    const dataSource = new DataSource({ type: "postgres", url, poolSize: max });
+    await dataSource.initialize();
+    const store = postgresStore({ query: (text, values) => dataSource.query(text, values) });
+    return { store, rollBack: (work) => dataSource.transaction(() => thenFail(work)), close: () => dataSource.destroy() };
+  },
+};
+
 it("docs/stores.md has the options tested here, and those for Bun and Deno", () => {
   const read = (file: string) => readFileSync(join(import.meta.dirname, file), "utf8");
   const table = read("../../docs/stores.md").split("<!-- clients: ")[1]?.split("\n\n")[0] ?? "";
   const rows = [...table.matchAll(/^\| (.+?) \| `(query|pool): (.+?)` \|/gm)];
   expect(rows.map(([, client]) => client)).toEqual([...Object.keys(clients), "Bun", "Deno"]);
   const here = read("postgres-clients.test.ts");
+  const besides = [...table.matchAll(/; or `(query: .+?)` \|$/gm)].map(([, option]) => `postgresStore({ ${option} })`);
+  expect(besides).toHaveLength(Object.keys(queried).length);
+  for (const call of besides) expect(here).toContain(call);
   const there = read("../package/runtimes/contract-postgres.js");
   for (const [, client = "", option, value] of rows) {
     const isMade = [`postgresStore({ ${option}: ${value} })`, `const ${option} = ${value};`].some((line) => (client in clients ? here : there).includes(line));
@@ -115,7 +133,7 @@ it("docs/stores.md has the options tested here, and those for Bun and Deno", () 
 });
 
 describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
-  describe.each(Object.entries(clients))("%s", (name, connected) => {
+  describe.each(Object.entries({ ...clients, ...queried }))("%s", (name, connected) => {
     let url: string;
     let first: Connected;
     let second: Connected;
@@ -161,7 +179,8 @@ describe.runIf(server)("the clients of docs/stores.md on PostgreSQL", () => {
       const away = new URL(url);
       away.port = String(await freePort());
       // TypeORM connects before it can be used.
-      if (name !== "TypeORM") expect(await put(away.href)).toMatch(/^Error: postgresStore: (connect ECONNREFUSED|DatabaseNotReachable|Connection terminated)/);
+      if (!name.startsWith("TypeORM"))
+        expect(await put(away.href)).toMatch(/^Error: postgresStore: (connect ECONNREFUSED|DatabaseNotReachable|Connection terminated)/);
     });
   });
 
