@@ -137,7 +137,7 @@ function postBySocket(
       sent = undefined;
     };
     /** Ends with the response, if its head has arrived, else with a failure. */
-    const end = (failed: string) => {
+    const end = (failed = "") => {
       const one = sent;
       finish(answered ?? { failed });
       one?.destroy();
@@ -146,15 +146,15 @@ function postBySocket(
       // Only the status matters; the body is read up to a limit so that the receiver can finish.
       answered = { status: response.statusCode ?? 0, retryAfter: retryAfterOf(response.headers["retry-after"]) };
       clearTimeout(timer);
-      timer = setTimeout(() => end(""), request.timeout - ahead - (performance.now() - began));
+      timer = setTimeout(end, request.timeout - ahead - (performance.now() - began));
       let length = 0;
       response.on("data", (chunk: Buffer) => {
         length += chunk.length;
-        if (length > answerLimit) end("");
+        if (length > answerLimit) end();
       });
       // The connection can be reused.
       response.on("end", () => finish(answered as CallbackResponse));
-      response.on("error", ({ message }) => end(message));
+      response.on("error", () => end());
     };
     const post = (by: Agent | false) => {
       const headers = { ...request.headers, "content-length": body.length };
