@@ -67,7 +67,7 @@ describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure-tls"))("Postgr
 });
 
 it("the error of a standby with hot_standby = off does not say to wait (docs/stores.md#postgresql, Failover)", async () => {
-  // As `pg` 8 rejects; PostgreSQL 15 says so on every connection, until the standby is promoted.
+  // As `pg` 8 rejects; PostgreSQL 15 does so on every connection, until the standby is promoted.
   const error = Object.assign(new Error("the database system is not accepting connections"), {
     code: "57P03",
     detail: "Hot standby mode is disabled.",

@@ -173,8 +173,8 @@ export interface NodeRedisConnection {
  * Reconnects a client of `redis` (node-redis) whose connection no longer responds: it waits without limit for the reply
  * to a command that it has sent, so that a connection lost without notice would fail every request from then on. A
  * `PING` is sent every second; if none is answered within `patience`, the client is destroyed and connected again. The
- * same is done, at most once a second, if the store finds that the server has become a replica (`READONLY`, `MASTERDOWN`).
- * Call it once, after `connect()`. It ends when you close the client, and keeps no process running.
+ * same is done, at most once a second, if the store finds that the server has become a replica (`READONLY`,
+ * `MASTERDOWN`). Call it once, after `connect()`. It ends when you close the client, and keeps no process running.
  *
  * @param patience Milliseconds. Default 1500.
  */
