@@ -1,5 +1,6 @@
 import dns from "node:dns";
-import { postgresStore } from "phoneproof/postgres";
+import type { Socket } from "node:net";
+import { closeWhenSilent, postgresStore } from "phoneproof/postgres";
 import postgres from "postgres";
 import { afterAll, beforeAll, describe, expect, it, onTestFinished, vi } from "vitest";
 import { newStore, type OwnPostgresServer, poolOf, postgresIsInstalled, postgresJsSettings, sql, startPostgres } from "../support/postgres.js";
@@ -43,6 +44,12 @@ describe.skipIf(!postgresIsInstalled("test/hostile/infrastructure-tls"))("Postgr
     const client = postgres(named(), { ...postgresJsSettings, ssl: { ca: certificate.text } });
     onTestFinished(() => client.end({ timeout: 1 }));
     expect(await faultOf(postgresStore({ pool: client }))).toBe("");
+  });
+
+  it("a socket of closeWhenSilent has the address that postgres.js names in TLS and in errors", async () => {
+    const socket = (await closeWhenSilent().socket({ host: ["127.0.0.1"], port: [server.port] })) as Socket;
+    onTestFinished(() => void socket.destroy());
+    expect(socket).toMatchObject({ host: "127.0.0.1", port: server.port });
   });
 
   it("doctor does not say to start a PostgreSQL whose certificate the client rejects (docs/contract.md#ping)", async () => {
