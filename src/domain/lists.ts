@@ -1,7 +1,7 @@
 import ipaddr from "ipaddr.js";
 import { printableForm } from "../contract/authentication.js";
 import { addressKey } from "./ip.js";
-import { canonicalNumber, canonicalPrefix, isTooShort } from "./phone-number.js";
+import { canonicalNumber, endsWithTrunk, isTooShort, prefixForms } from "./phone-number.js";
 
 /** Numbers, addresses and devices for a block list or a safe list. */
 export interface List {
@@ -146,9 +146,6 @@ interface Entries {
  */
 const mayChange = /^\+(\d{1,3}[08]|11|54|261|3521|672|6921|861)/;
 
-/** The same for a prefix. An 8 is excluded, because it may belong to the number itself. */
-const mayBeginWithTrunk = /^\+(\d{1,3}0|11|6921)/;
-
 function numberEntries(): Entries {
   const whole = new Set<string>();
   const prefixes = prefixEntries();
@@ -164,12 +161,9 @@ function numberEntries(): Entries {
     add(entry) {
       if (!/^\+[1-9](\d{1,14}|\d{0,14}\*)$/.test(entry)) return false;
       if (entry.endsWith("*")) {
-        const prefix = entry.slice(0, -1);
-        const canonical = mayBeginWithTrunk.test(prefix) ? canonicalPrefix(prefix) : prefix;
-        if (canonical === undefined)
-          return "ends with the digits that are dialled before numbers within the country, such as 0, and no number in E.164 form has them: leave them out";
-        // Where numbers may also begin with zeros, the prefix as written counts too.
-        for (const one of new Set([prefix, canonical])) prefixes.add(one, "");
+        const forms = prefixForms(entry.slice(0, -1));
+        for (const prefix of forms) prefixes.add(prefix, "");
+        if (forms.length === 0) return endsWithTrunk;
       } else {
         const number = mayChange.test(entry) ? canonicalNumber(entry) : entry;
         if (isShort(number)) return "is too short for a number of its country: end it in * for a prefix";

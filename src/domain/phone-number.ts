@@ -51,6 +51,22 @@ export function canonicalPrefix(prefix: string): string | undefined {
   return canonical !== prefix && canonical === `+${typed.getCallingCode()}` ? undefined : canonical;
 }
 
+/** A prefix that may begin with a trunk prefix. An 8 is excluded, because it may belong to the number itself. */
+const mayBeginWithTrunk = /^\+(\d{1,3}0|11|6921)/;
+
+/**
+ * The beginnings of canonical numbers that a prefix as people write it stands for: without a trunk prefix and, where
+ * numbers may also begin with zeros, as written. None if it ends with the trunk prefix.
+ */
+export function prefixForms(prefix: string): string[] {
+  const canonical = mayBeginWithTrunk.test(prefix) ? canonicalPrefix(prefix) : prefix;
+  return canonical === undefined ? [] : [...new Set([prefix, canonical])];
+}
+
+/** The problem of a prefix without forms. */
+export const endsWithTrunk =
+  "ends with the digits that are dialled before numbers within the country, such as 0, and no number in E.164 form has them: leave them out";
+
 /**
  * Whether a parsed number may be in a range newer than the metadata: "A number with a second one … is invalid"
  * (docs/contract.md#canonical-form).

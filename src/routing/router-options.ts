@@ -2,6 +2,7 @@ import * as z from "zod";
 import { systemClock } from "../core/clocks.js";
 import { consoleLogger } from "../core/loggers.js";
 import { type CountryCode, countryError, countryKeyError } from "../domain/countries.js";
+import { endsWithTrunk, prefixForms } from "../domain/phone-number.js";
 import { above0, callable, checkedText, flag, number, object, text, whole } from "../options/fields.js";
 import { checkedBy, optionErrors, plainWords } from "../options/option-errors.js";
 import type { Clock } from "../ports/clock.js";
@@ -147,7 +148,14 @@ const RouteSchema = object(
       .union([z.literal("all"), listOf(checkedText(countryError))], 'must be "all" or a list of ISO 3166-1 alpha-2 codes, for example ["FR"]')
       .transform((countries) => (countries === "all" ? undefined : new Set(countries)))
       .prefault("all"),
-    prefixes: listOf(written(/^\+[1-9]\d{0,14}$/, 'must be the beginning of a number in E.164 form, for example "+3361"')).optional(),
+    prefixes: listOf(
+      written(/^\+[1-9]\d{0,14}$/, 'must be the beginning of a number in E.164 form, for example "+3361"').refine(
+        (prefix) => prefixForms(prefix).length > 0,
+        endsWithTrunk,
+      ),
+    )
+      .transform((prefixes) => prefixes.flatMap(prefixForms))
+      .optional(),
     networks: listOf(written(/^\d{3}(-\d{2,3})?$/, 'must be MCC or MCC-MNC, for example "208" or "208-01"')).optional(),
     priority: z.number("must be a number; lower goes first").default(1),
     weight: above0(1_000_000, "must be at most 1000000").default(1),

@@ -64,6 +64,15 @@ describe("choice of the route", () => {
     expect((await sms.send(nowhere, clocked(clock))).route).toBe("rest");
   });
 
+  it("reads a prefix with a national trunk prefix, as people write it", async () => {
+    const prefixes = ["+3306", "+3906"];
+    const { sms, clock } = set([route("listed", double(), { prefixes }), route("rest", double(), { priority: 2 })]);
+    const taken = async (to: string) => (await sms.send(first({ to }), clocked(clock))).route;
+    expect(await taken("+33612345678")).toBe("listed");
+    expect(await taken("+33712345678")).toBe("rest");
+    expect(await taken("+390612345678")).toBe("listed");
+  });
+
   it("rejects a message that no route takes, names its country, and plans nothing", async () => {
     const { sms, clock } = set([route("fr", double(), { countries: ["FR"] })]);
     expect(await sms.send(first(), clocked(clock))).toEqual({ outcome: "rejected", reason: "no route for US" });
@@ -610,6 +619,7 @@ describe("invalid options throw at construction, with the option and the fix", (
     [{ routes: [{ ...good, countries: ["fr"] }] }, /routes\.0\.countries\.0 must be an ISO 3166-1 alpha-2 code in capitals/],
     [{ routes: [{ ...good, countries: "FR" }] }, /routes\.0\.countries must be "all" or a list/],
     [{ routes: [{ ...good, prefixes: ["33"] }] }, /routes\.0\.prefixes\.0 must be the beginning of a number/],
+    [{ routes: [{ ...good, prefixes: ["+440"] }] }, /routes\.0\.prefixes\.0 ends with the digits that are dialled before numbers within the country/],
     [{ routes: [{ ...good, networks: ["20801"] }], network: () => undefined }, /routes\.0\.networks\.0 must be MCC or MCC-MNC/],
     [{ routes: [{ ...good, networks: ["208"] }] }, /routes\.0\.networks needs the option network/],
     [{ routes: [{ ...good, weight: 0 }] }, "router: routes.0.weight must be more than 0"],
