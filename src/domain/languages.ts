@@ -7,9 +7,10 @@ export function wantedTags(tag: string | undefined): string[] {
   if (tag === undefined || /^und([-_][a-z]{4})?$/i.test(tag)) return [];
   const [subtag = "", ...rest] = tag.split(/[-_]/);
   const { language = subtag, script, region } = completed(tag) ?? {};
-  if (rest.length === 0 || script === undefined) return [tag, language];
+  if (script === undefined) return [tag, language];
   const regional = `${language}-${region}`;
-  return [tag, ...(completed(regional)?.script === script ? [regional] : []), `${language}-${script}`, language];
+  const isRegional = rest.length > 0 && completed(regional)?.script === script;
+  return [tag, ...(isRegional ? [regional] : []), `${language}-${script}`, language];
 }
 
 /** The tag with its likely script and country; `undefined` if the platform does not know it. */

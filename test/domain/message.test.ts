@@ -99,6 +99,14 @@ describe("messages (docs/contract.md#messages)", () => {
       expect(await sent({ text: chinese }, number)).toBe(text);
     });
 
+    it.each([
+      ["zh", "hans"],
+      ["sh", "latin"],
+    ])("the language %s alone finds the text in its usual script", (locale, chosen) => {
+      const text = { default: "{code}", "zh-Hans": "hans", "zh-Hant": "hant", sr: "cyrillic", "sr-Latn": "latin" };
+      expect(messageText({ ...template, text }, "123456", { locale, country: "FR" })).toBe(chosen);
+    });
+
     it.each(["zh-HK", "zh_TW", "ZH-hant-MO"])("a tag with a country finds the text in the script of that country: %s", async (language) => {
       expect(await sent({ text: { default: "{code}", zh: "zh {code}", "zh-Hant": "hant {code}" }, locale: () => language }, "+33612345678")).toBe("hant #");
     });
