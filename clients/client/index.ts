@@ -91,7 +91,8 @@ export interface Client {
  *
  * @throws TypeError for an invalid option.
  */
-export function createClient({ baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch: given }: ClientOptions): Client {
+export function createClient(options: ClientOptions): Client {
+  const { baseUrl, apiKey, customerUuid: customer_uuid, timeout = 10, retries = 1, fetch: given } = options ?? {};
   requireOption("baseUrl", hasForm(baseUrl, /^https?:\/\/[^\s?#@]+$/) && URL.canParse(baseUrl), "like https://example.com");
   requireOption("apiKey", hasForm(apiKey, /^[!-~]+$/), "a customer's key");
   requireOption("customerUuid", hasForm(customer_uuid, /^[\da-f-]{36}$/i), "a customer's UUID");

@@ -90,7 +90,7 @@ export interface TestVerifier {
  * @throws VerifierError `invalid_options`. The message lists each invalid option and how to fix it.
  */
 export function createTestVerifier(options: TestVerifierOptions = {}): TestVerifier {
-  const { code, limits = true, postCallbacks = false, clock: chosen = fixedClock(Date.now()), customers = [], countries = "all", ...given } = options;
+  const { code, limits = true, postCallbacks = false, clock: chosen = fixedClock(Date.now()), customers = [], countries = "all", ...given } = options ?? {};
   if (typeof limits !== "boolean") throw faulty("limits must be true or false: false lifts caps and anti-spam rules");
   if (typeof postCallbacks !== "boolean") throw faulty("postCallbacks must be true or false: true posts callbacks too");
   const clock = chosen === "running" ? runningClock() : chosen;

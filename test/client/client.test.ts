@@ -502,6 +502,10 @@ describe("invalid options throw when the client is created", () => {
     expect(() => createClient({ ...good, [option]: value })).toThrow(new RegExp(`^createClient: ${option} must be `));
   });
 
+  test.each([undefined, null])("options that are %s", (options) => {
+    expect(() => createClient(options as never)).toThrow(/^createClient: baseUrl must be /);
+  });
+
   test("the message does not contain the API key", () => {
     expect(() => createClient({ ...good, apiKey: "pp_two words" })).toThrow(/^(?!.*words)/);
   });

@@ -604,7 +604,7 @@ describe("createTestVerifier, misused", () => {
 
   it.each<[string, object]>([
     ["a misspelt option", { cods: "424242" }],
-    ["a clock that is none", { clock: Date }],
+    ["an invalid clock", { clock: Date }],
   ])("%s is rejected", (_, options) => expect(() => createTestVerifier(options as never)).toThrow(VerifierError));
 
   it.each<[string, object, RegExp]>([
@@ -625,6 +625,12 @@ describe("createTestVerifier, misused", () => {
     const make = () => createTestVerifier(options as never);
     expect(make).toThrow(VerifierError);
     expect(make).toThrow(expect.objectContaining({ code: "invalid_options", message: expect.stringMatching(named) }));
+  });
+
+  it("createTestVerifier(null) uses the defaults", async () => {
+    const test = createTestVerifier(null as never);
+    expect(await test.verifier.createAuthentication({ phone_number: number })).toMatchObject({ status: "pending" });
+    await test.close();
   });
 
   it.each([undefined, null, 5])("codeFor(%s) throws, and returns no one's code", async (nobody) => {
