@@ -79,8 +79,8 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
       const { status } = await attempt(template, async () => confirm(hook, found.confirmed, await body()));
       return json(outerStatusOf({ status }), { status });
     }
-    const read = await attempt(template, async () => readMessage(hook, template, await body()));
-    const outcome: Outcome = "status" in read ? read : await attempt(template, () => deliver(hook, read), true);
+    const read = await attempt(template, async () => readMessage(hook, template, await body()), hook);
+    const outcome: Outcome = "status" in read ? read : await attempt(template, () => deliver(hook, read), { isRead: true });
     return hook.write(isSent(outcome) ? outcome : { ...outcome, message: outcome.message ?? fallback });
   };
 
@@ -113,15 +113,16 @@ export function hooks(verifier: Pick<Verifier, "deliver" | "confirm" | "delivery
   };
 
   /** Turns the errors of an authentic request into statuses. */
-  const attempt = async <T>(template: string, work: () => Promise<T>, isRead = false): Promise<T | Outcome> => {
+  const attempt = async <T>(template: string, work: () => Promise<T>, { isRead = false, failsOpen = false } = {}): Promise<T | Outcome> => {
     try {
       return await work();
     } catch (error) {
       const { code, message = "" } = error instanceof VerifierError ? error : {};
-      if (code === "payload_too_large" || code === "request_timeout") throw error;
+      const isBodyError = code === "payload_too_large" || code === "request_timeout";
+      if (isBodyError && !failsOpen) throw error;
       if (code === "unavailable") return { status: "unavailable" };
       // The customer is an option of the hook.
-      if (code === "bad_request" && !message.startsWith("customer_uuid")) {
+      if (isBodyError || (code === "bad_request" && !message.startsWith("customer_uuid"))) {
         warn(`a request to ${template} was malformed: ${message}`);
         return { status: "malformed", detail: message, isRead };
       }

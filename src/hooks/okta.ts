@@ -8,7 +8,7 @@ import { pick, textOf, timeOf } from "./kit/read.js";
  * itself: refusals are such answers too. Throws `TypeError` for an invalid option.
  */
 export function oktaHook(options: TokenHookOptions): Hook {
-  return makeTokenHook("oktaHook", options, { defaults: { name: "okta", ip: "trust", within: 2000 }, read, write });
+  return makeTokenHook("oktaHook", options, { defaults: { name: "okta", ip: "trust", within: 2000 }, failsOpen: true, read, write });
 }
 
 const purposes = {

@@ -74,6 +74,8 @@ export interface HookApi {
   readonly options: readonly string[];
   /** `/hooks/<name>/<secret>` is a route too, for servers that cannot set a header. */
   readonly secretInPath?: boolean;
+  /** Its server sends the code itself unless it gets an answer in its form, so a body that is too large or late gets one. */
+  readonly failsOpen?: boolean;
   readonly authenticate: Authenticate;
   /** `body`: the JSON value, or the fields of a form. `now`: milliseconds since the epoch. */
   read(body: unknown, now: number): Message;
@@ -112,7 +114,7 @@ export function makeHook(owner: string, options: HookOptions, api: HookApi): Hoo
 }
 
 /** For a server that sends a fixed token. `readConfirmed`: reads what it posts to `/hooks/<name>/confirmed`. */
-interface TokenHookApi extends Pick<HookApi, "defaults" | "secretInPath" | "read" | "write"> {
+interface TokenHookApi extends Pick<HookApi, "defaults" | "secretInPath" | "failsOpen" | "read" | "write"> {
   readonly readConfirmed?: Confirmed["read"];
 }
 
