@@ -47,8 +47,11 @@ const hashes: ReadonlyMap<unknown, string> = new Map([
 /** Maximum number of cached certificates: each region of SNS signs with one at a time. */
 const certificateLimit = 16;
 
-/** How long a failed certificate is not fetched again, in milliseconds, and how many failures are remembered. */
-const failureKept = 60_000;
+/**
+ * How long a certificate that does not exist, or that could not be fetched, is not fetched again, in milliseconds; and
+ * how many failures are remembered. SNS retries a receipt after 20 seconds, and only three times.
+ */
+const failureKept = { absent: 60_000, unknown: 5_000 };
 const failureLimit = 1_000;
 
 /** Fetches at the same time, and envelopes that wait for one. */
@@ -110,7 +113,8 @@ export function snsReader(topics: readonly Topic[], fetch: Fetch, tolerance: num
     if (!(certificate instanceof X509Certificate)) {
       certificates.delete(url);
       failures.delete(url);
-      failures.set(url, { until: now + failureKept, refusal: certificate });
+      const isAbsent = "refused" in certificate && certificate.refused === "signature";
+      failures.set(url, { until: now + failureKept[isAbsent ? "absent" : "unknown"], refusal: certificate });
       if (failures.size > failureLimit) failures.delete(failures.keys().next().value as string);
     } else if (certificates.size > certificateLimit) certificates.delete(certificates.keys().next().value as string);
     return certificate;
@@ -171,7 +175,8 @@ async function fetchCertificate(url: string, fetch: Fetch): Promise<X509Certific
   try {
     const { status, text } = await get(url, fetch);
     if (status === 200) return new X509Certificate(text);
-    return status >= 500 ? tryAgain(`SigningCertURL returned status ${status}`) : badSignature("there is no certificate at SigningCertURL");
+    if (status === 403 || status === 404 || status === 410) return badSignature("there is no certificate at SigningCertURL");
+    return tryAgain(`SigningCertURL returned status ${status}`);
   } catch (error) {
     return tryAgain(`the certificate at SigningCertURL cannot be read (${fetchError(error)})`);
   }

@@ -177,29 +177,32 @@ it.each([
   expect(seen).toEqual([]);
 });
 
-it("rejects a certificate that is expired, not yet valid, forbidden or redirected", async () => {
+it("rejects a certificate that is expired, not yet valid, forbidden or missing", async () => {
   const { source } = sns(() => new Response(snsCertificate));
   for (const then of [Date.UTC(2019, 0, 1), Date.UTC(2200, 0, 1)])
     expect(await source.read(signSns({ Message: event }, { at: then }), then)).toMatchObject({ refused: "signature" });
-  for (const answer of [new Response(snsCertificate, { status: 403 }), new Response(null, { status: 302, headers: { location: "https://evil.example" } })]) {
-    expect(await sns(() => answer).source.read(signSns({ Message: event }, { at: now }), now)).toMatchObject({ refused: "signature" });
+  for (const status of [403, 404, 410]) {
+    const { source } = sns(() => new Response(snsCertificate, { status }));
+    expect(await source.read(signSns({ Message: event }, { at: now }), now)).toMatchObject({ refused: "signature" });
   }
 });
 
-it("asks SNS to retry while its certificate cannot be fetched or read, and fetches it no more than once a minute", async () => {
+it("asks SNS to retry while its certificate cannot be fetched or read, and fetches it no more than once in five seconds", async () => {
   const answers = [
     () => Promise.reject(new TypeError("fetch failed")),
     () => new Response(null, { status: 503 }),
+    () => new Response(null, { status: 429 }),
+    () => new Response(null, { status: 302, headers: { location: "https://evil.example" } }),
     () => new Response("<html>maintenance</html>"),
     () => new Response(snsCertificate),
   ];
   const { seen, source } = sns(() => answers[seen.length - 1]!());
   const request = signSns({ Message: event }, { at: now });
   const again = { refused: "unavailable" };
-  for (const later of [0, 0, 59_999, 60_000, 60_000, 119_999, 120_000, 179_999]) expect(await source.read(request, now + later)).toMatchObject(again);
-  expect(seen).toHaveLength(3);
-  expect(await source.read(request, now + 180_000)).toEqual(delivered);
-  expect(seen).toHaveLength(4);
+  for (const seconds of [0, 0, 4.999, 5, 5, 9.999, 10, 15, 20, 24.999]) expect(await source.read(request, now + seconds * 1000)).toMatchObject(again);
+  expect(seen).toHaveLength(5);
+  expect(await source.read(request, now + 25_000)).toEqual(delivered);
+  expect(seen).toHaveLength(6);
 });
 
 it("50 forged old posts cause no fetch, and 50 forged new ones cause one fetch each, five at a time and not repeated at once", async () => {
