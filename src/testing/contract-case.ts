@@ -5,5 +5,5 @@ export interface ContractCase<T> {
   /** The rule as a sentence, unique within its contract. */
   readonly name: string;
   /** Rejects if the subject breaks the rule, with an error that names the expected and the actual value. */
-  run(subject: T): Promise<void>;
+  readonly run: (subject: T) => Promise<void>;
 }
