@@ -25,11 +25,8 @@ export interface OtpWords {
   readonly tries: Readonly<Partial<Record<Intl.LDMLPluralRule, string>>> & { readonly other: string };
 }
 
-/**
- * By BCP 47 language, with the script if it matters (`zh-Hant`). Change any of them or add your own: `otpWords.sv = { …
- * }`.
- */
-export const otpWords: Record<string, OtpWords> = {
+/** The original texts. */
+const own: Readonly<Record<string, OtpWords>> = {
   ar: {
     label: "رمز التحقق",
     pending: "الرمز في طريقه إليك.",
@@ -343,8 +340,14 @@ export const otpWords: Record<string, OtpWords> = {
   },
 };
 
-/** The original texts, before a page changes any. */
-const own = { ...otpWords };
+/** Shared by all copies of this file on a page, because the element is defined once. */
+const shared = globalThis as { [home: symbol]: Record<string, OtpWords> | undefined };
+
+/**
+ * The texts in use, by BCP 47 language, with the script if it matters (`zh-Hant`). Change any of them or add your own:
+ * `otpWords.sv = { … }`.
+ */
+export const otpWords: Record<string, OtpWords> = (shared[Symbol.for("phoneproof.otpWords")] ??= { ...own });
 
 /**
  * The language of `otpWords` for a tag: the tag itself, its language and script ("zh-TW" is written in `Hant`), its

@@ -1,4 +1,4 @@
-import { describe, expect, test } from "vitest";
+import { describe, expect, test, vi } from "vitest";
 import { languageOf, otpWords, triesLeft, waitingFor, wordsFor } from "../../clients/otp-input/words.js";
 import { authenticationStatuses } from "../../src/contract/authentication.js";
 import { checkStatuses } from "../../src/contract/check.js";
@@ -7,6 +7,14 @@ import { retryStatuses } from "../../src/contract/retry.js";
 const languages = Object.keys(otpWords);
 const english = otpWords.en as NonNullable<typeof otpWords.en>;
 const statuses = new Set([...authenticationStatuses, ...retryStatuses, ...checkStatuses]);
+
+test("two copies of the file on a page share the texts, because the element is defined once", async () => {
+  vi.resetModules();
+  const copy = await import("../../clients/otp-input/words.js");
+  copy.otpWords.sv = { ...english, label: "Kod" };
+  expect([copy.otpWords, otpWords.sv?.label]).toEqual([otpWords, "Kod"]);
+  delete otpWords.sv;
+});
 
 test("there are sixteen languages", () => {
   expect(languages.sort()).toEqual(["ar", "de", "en", "es", "fr", "hi", "it", "ja", "ko", "nl", "pl", "pt", "ru", "tr", "zh", "zh-Hant"]);
