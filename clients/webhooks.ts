@@ -44,7 +44,8 @@ export interface VerifyWebhookOptions {
  * Of the body it checks only that it is an object with a `type`. A verification of the Prelude v2 API reports in that
  * API's form: cast those events to the type in docs/migrate/prelude-v2.md#webhooks.
  */
-export function verifyWebhook({ secret, headers, body, now = Date.now() }: VerifyWebhookOptions): DeliveryStatusEvent {
+export function verifyWebhook(options: VerifyWebhookOptions): DeliveryStatusEvent {
+  const { secret, headers, body, now = Date.now() } = options ?? {};
   const keys = keysOf(secret);
   const id = onlyHeader(headers, "webhook-id");
   const timestamp = onlyHeader(headers, "webhook-timestamp");

@@ -211,8 +211,12 @@ function errorOf(path: string, status: number, headers: { get(name: string): str
   const retry_after = seconds >= 0 ? seconds : undefined;
   if (status >= 400 && body.doc_url && typeof body.code === "string") return new FaultError(body as ErrorBody, status, retry_after);
   const location = headers.get("location");
-  const what = location?.replace(/\d{7,}/, "…") ?? headers.get("content-type");
-  const fix = location?.endsWith(`${path}/`) ? "the app redirects to a trailing slash; turn that off (Next.js: skipTrailingSlashRedirect)" : "check baseUrl";
+  const what = location?.replace(/\d{7,}/, "…") ?? headers.get("content-type") ?? "no content-type";
+  const fix = location?.endsWith(`${path}/`)
+    ? "the app redirects to a trailing slash; turn that off (Next.js: skipTrailingSlashRedirect)"
+    : status > 501
+      ? "is the service up?"
+      : "check baseUrl";
   return new TransportError("bad_answer", `HTTP ${status} (${what}) is not ours: ${fix}`, { status, retry_after });
 }
 

@@ -41,6 +41,10 @@ function refusal(changes: Parameters<typeof verify>[0]): string {
   throw new Error("it was taken for genuine");
 }
 
+it("without options, names the secret", () => {
+  expect(() => verifyWebhook(undefined as never)).toThrow(/^secret is undefined, not a string/);
+});
+
 describe("verifyWebhook reads what the package `standardwebhooks` signs", () => {
   it("as text or bytes, with node's headers or a Headers object", () => {
     const headers = { ...signed(), "webhook-signature": new Webhook(secret).sign("msg_1", new Date(start), body) };

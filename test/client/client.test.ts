@@ -298,11 +298,11 @@ describe("invalid and missing responses", () => {
     response.writeHead(status, { "content-type": "text/html", ...headers }).end("<html><h1>Bad gateway</h1></html>");
 
   const bad: [what: string, attempts: number, status: number, message: RegExp, handler: RequestListener][] = [
-    ["a proxy's page with 502", 2, 502, /HTTP 502 \(text\/html\)/, (_, response) => oops(response, 502)],
+    ["a proxy's page with 502", 2, 502, /HTTP 502 \(text\/html\) is not ours: is the service up/, (_, response) => oops(response, 502)],
     ["a proxy's page with 504", 2, 504, /HTTP 504/, (_, response) => oops(response, 504)],
     ["a proxy's page with 429", 1, 429, /HTTP 429/, (_, response) => oops(response, 429, { "retry-after": "1" })],
     ["a page with 200", 1, 200, /HTTP 200 \(text\/html\)/, (_, response) => oops(response, 200)],
-    ["no body", 1, 200, /HTTP 200 \(null\)/, (_, response) => response.end()],
+    ["no body", 1, 200, /HTTP 200 \(no content-type\) is not ours: check baseUrl/, (_, response) => response.end()],
     ["another's JSON", 1, 200, /HTTP 200/, (_, response) => json(response, 200, { hello: "world" })],
     ["JSON that is no object", 1, 200, /HTTP 200/, (_, response) => json(response, 200, null)],
     ["another's code", 1, 404, /HTTP 404/, (_, response) => json(response, 404, { code: "not_found", message: "no such route" })],
