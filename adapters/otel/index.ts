@@ -1,6 +1,7 @@
 import { type Meter, metrics as metricsApi, type Observable, type Span, SpanKind, SpanStatusCode, type Tracer, trace } from "@opentelemetry/api";
 import type { MetricReading, Step, Telemetry } from "../../src/ports/telemetry.js";
-import { onlyOptions } from "../kit/option-error.js";
+import { onlyOptions, optionError } from "../kit/option-error.js";
+import { has } from "../kit/store.js";
 
 export interface OpenTelemetryOptions {
   /** Default: the global provider's tracer named `phoneproof`. */
@@ -33,10 +34,16 @@ const kinds = { operation: SpanKind.INTERNAL, store: SpanKind.CLIENT, carrier: S
  * the SDK collects, and added up for all verifiers of the meter; and the histogram `phoneproof.step.duration`, in
  * seconds, by `kind`, `name` and `result`.
  *
- * @throws TypeError for an unknown option.
+ * @throws TypeError for an invalid option; the message names it and the fix.
  */
 export function openTelemetry(options: OpenTelemetryOptions = {}): Telemetry {
   onlyOptions("openTelemetry", options, { tracer: true, meter: true });
+  for (const [option, method] of [
+    ["tracer", "startActiveSpan"],
+    ["meter", "createHistogram"],
+  ] as const)
+    if (options[option] !== undefined && !has(options[option], method))
+      throw optionError("openTelemetry", option, `is not a ${option} of OpenTelemetry`, "Leave it out for the global provider's.");
   const tracer = options.tracer ?? trace.getTracer("phoneproof");
   const meter = options.meter ?? metricsApi.getMeter("phoneproof");
   const durations = meter.createHistogram("phoneproof.step.duration", {

@@ -155,6 +155,9 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
     ...texts(options.form ?? null),
     ...texts(options.json ?? null),
   ];
+  for (const option of ["headers", "form"] as const)
+    if (options[option] !== undefined && !isRecord(options[option]))
+      throw optionError(name, option, "must be an object of texts", 'For example { "x-key": "…" }.');
   for (const [header, value] of Object.entries(options.headers ?? {}))
     if (!isHeader(header, "")) throw optionError(name, `headers.${header}`, "is not a header name", "Header names hold letters, digits and hyphens.");
     else requireText(name, `headers.${header}`, value, "Pass a text, with placeholders where you like.");

@@ -16,7 +16,7 @@ export interface Inbox extends SmsSender {
  *
  * @param options.outcome Outcome of each message. Default: accepted, with the ids `inbox-1`, `inbox-2` and so on.
  * @param options.limit Maximum number of messages kept; the oldest are dropped. Default: 1000.
- * @throws TypeError if `limit` is not a whole number above 0, and for an unknown option.
+ * @throws TypeError for an invalid or unknown option.
  */
 export function inboxSender(
   options: { readonly outcome?: SendOutcome | ((message: CodeMessage) => SendOutcome | Promise<SendOutcome>); readonly limit?: number } = {},
@@ -24,6 +24,8 @@ export function inboxSender(
   onlyOptions("inboxSender", options, { outcome: true, limit: true });
   const limit = options.limit ?? 1000;
   if (!(Number.isSafeInteger(limit) && limit > 0)) throw new TypeError("inboxSender: option limit must be a whole number above 0. Leave it out for 1000.");
+  if (options.outcome !== undefined && typeof options.outcome !== "function" && typeof options.outcome?.outcome !== "string")
+    throw new TypeError('inboxSender: option outcome must be an outcome, for example { outcome: "rejected" }, or a function that returns one');
   const messages: CodeMessage[] = [];
   let taken = 0;
   return {

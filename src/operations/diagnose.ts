@@ -50,7 +50,8 @@ const credentialTimeout = 10_000;
  * Lists what does not work or is unsafe, with a fix for each (docs/contract.md#ping). Sends and writes nothing, and
  * never rejects.
  */
-export async function diagnose(examined: Examined, { production = true }: DiagnoseOptions = {}): Promise<readonly Finding[]> {
+export async function diagnose(examined: Examined, options: DiagnoseOptions = {}): Promise<readonly Finding[]> {
+  const { production = true } = options ?? {};
   const [answered, credentials, ofCustomers] = await Promise.all([ping(examined.context), credentialFindings(examined), customerFindings(examined)]);
   const development = production ? "fault" : "note";
   return [

@@ -95,6 +95,7 @@ export function createTestVerifier(options: TestVerifierOptions = {}): TestVerif
   if (typeof postCallbacks !== "boolean") throw faulty("postCallbacks must be true or false: true posts callbacks too");
   const clock = chosen === "running" ? runningClock() : chosen;
   if (typeof clock?.now !== "function" || typeof clock.advance !== "function") throw faulty('clock must be a fixedClock(), or "running"');
+  if (given.sender !== undefined && typeof given.sender?.send !== "function") throw faulty("sender must be an SMS sender, for example inboxSender()");
   if (!Array.isArray(customers)) throw faulty("customers must be a list of further customers: the test's own is already there");
   const { store = memoryStore({ now: clock.now }) } = given;
   const { customer_uuid, apiKey, secret } = identityOf(store);

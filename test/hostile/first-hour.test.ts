@@ -620,6 +620,7 @@ describe("createTestVerifier, misused", () => {
     ["postCallbacks in words", { postCallbacks: "no" }, /: postCallbacks must be true or false/],
     ["a clock that is null", { clock: null }, /: clock must be a fixedClock/],
     ["a clock that cannot be moved", { clock: { now: () => 0, after: () => () => {} } }, /: clock must be a fixedClock/],
+    ["a sender that is null", { sender: null }, /: sender must be an SMS sender/],
     ["customers that are a number", { customers: 5 }, /: customers must be a list/],
   ])("%s: invalid_options that names it", (_, options, named) => {
     const make = () => createTestVerifier(options as never);

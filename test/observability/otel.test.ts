@@ -51,6 +51,11 @@ function setUpTwo(telemetry: (meters: MeterProvider) => Telemetry) {
   return { down, up, values, close };
 }
 const ownMeter = (meters: MeterProvider) => openTelemetry({ meter: meters.getMeter("t") });
+
+it.each([{ meter: 1 }, { tracer: {} }])("rejects what is not of OpenTelemetry: %j", (options) => {
+  expect(() => openTelemetry(options as never)).toThrow(/^openTelemetry: option (meter|tracer) is not a (meter|tracer) of OpenTelemetry/);
+});
+
 const globalMeter = (meters: MeterProvider) => {
   metricsApi.setGlobalMeterProvider(meters);
   return openTelemetry();

@@ -65,7 +65,7 @@ describe("ping: round trip to the store, clock difference, persistence, backlog"
   ])("diagnose takes the fix from an error that ends with it: %s", async (fault, fix) => {
     const set = setUp();
     (set.store as { get: unknown }).get = async () => Promise.reject(new Error(`${fault}: ${fix}`));
-    expect(await set.verifier.diagnose()).toContainEqual({ level: "fault", about: "store", message: `the store does not respond: ${fault}`, fix });
+    expect(await set.verifier.diagnose(null as never)).toContainEqual({ level: "fault", about: "store", message: `the store does not respond: ${fault}`, fix });
   });
 
   it.each(["get", "members", "inspect"] as const)("a store whose %s hangs: a response within `storeTimeout`", async (method) => {

@@ -151,6 +151,8 @@ it.each<[HttpSenderOptions, RegExp]>([
   [{ url: "https://sms.example/?t={text}", headers: { x: "{To}" } }, /has an unknown placeholder \{To\}/],
   [{ url: "https://sms.example/?t={text}", form: { x: "{to-digits}" } }, /has an unknown placeholder \{to-digits\}/],
   [{ url: "https://sms.example/?t={text}", json: { x: "{to2}" } }, /has an unknown placeholder \{to2\}/],
+  [{ url: "https://sms.example/?t={text}", headers: "Bearer abc" as never }, /option headers must be an object of texts/],
+  [{ url: "https://sms.example/?t={text}", form: ["{text}"] as never }, /option form must be an object of texts/],
   [{ url: "https://sms.example/", form: { a: "{text}" }, json: { a: "{text}" } }, /option form json and body exclude each other/],
   [{ url: "https://sms.example/", method: "GET", form: { a: "{text}" } }, /option method GET takes no body/],
   [{ url: "https://sms.example/?t={text}", method: "post" as never }, /option method is not one of GET, POST, PUT\. Choose one/],

@@ -24,9 +24,10 @@ it("accepts an outcome or a function; stores messages that are unknown, but not 
   expect(ruled.messages.map(({ attempt }) => attempt)).toEqual([2]);
 });
 
-it("stores only the newest messages up to its limit, and rejects an invalid limit", async () => {
+it("stores only the newest messages up to its limit, and rejects invalid options", async () => {
   const inbox = inboxSender({ limit: 2 });
   for (const code of ["1", "2", "3"]) await inbox.send(aMessage({ code }), inTime());
   expect(inbox.messages.map(({ code }) => code)).toEqual(["2", "3"]);
   for (const limit of [0, -1, 1.5, Number.NaN]) expect(() => inboxSender({ limit })).toThrow(/option limit must be a whole number above 0/);
+  for (const outcome of ["rejected", null, {}]) expect(() => inboxSender({ outcome } as never)).toThrow(/option outcome must be an outcome/);
 });

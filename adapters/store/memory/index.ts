@@ -311,13 +311,14 @@ function stores(): Map<string, MemoryStore> {
  * loads the library twice, and use the first call's clock.
  *
  * @throws Error if that store exists with another `maxRecords`, or without a name in a Next.js server, whose bundles
- * would each get a separate store. TypeError if `now` is not a function.
+ * would each get a separate store. TypeError if `now` is not a function, or `name` not a text.
  */
 export function memoryStore(options: MemoryStoreOptions = {}): Store {
   onlyOptions("memoryStore", options, { name: true, maxRecords: true, now: true });
   const { name, maxRecords = 100_000, now = () => performance.now() } = options;
   if (!Number.isInteger(maxRecords) || maxRecords < 1) throw new Error(`memoryStore: maxRecords must be an integer of 1 or more, got ${String(maxRecords)}.`);
   if (typeof now !== "function") throw new TypeError("memoryStore: now must be a function that returns milliseconds: of a clock, () => clock.now()");
+  if (name !== undefined && (typeof name !== "string" || name === "")) throw new TypeError("memoryStore: name must be a text, and not empty");
   if (name === undefined) {
     // The Next.js bundler replaces this exact expression with its runtime.
     const isInNext = readVariable(() => process.env.NEXT_RUNTIME) !== undefined;
