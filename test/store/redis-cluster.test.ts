@@ -1,7 +1,9 @@
 import { randomUUID } from "node:crypto";
+import { Redis } from "ioredis";
+import { createClientPool, createCluster, createSentinel } from "redis";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { recognise } from "../../adapters/store/redis/clients.js";
-import { type RunScript, redisStore } from "../../adapters/store/redis/index.js";
+import { type RunScript, reconnectWhenSilent, redisStore } from "../../adapters/store/redis/index.js";
 import type { MemberClaim, RecordWrite, SumClaim } from "../../src/ports/store.js";
 import { type RedisCluster, type RedisServer, redisIsInstalled, startCluster } from "../support/redis.js";
 import { type Connected, clients, clusterClients } from "../support/redis-clients.js";
@@ -29,6 +31,17 @@ function aWeight(sum: string, change: Partial<SumClaim> = {}): SumClaim {
 }
 
 const done = (counts: number[] = [], asked: number[] = []) => ({ done: true, counts, asked });
+
+it("reconnectWhenSilent rejects clients that replace their connections by themselves", () => {
+  const nodes = [{ host: "127.0.0.1", port: 1 }];
+  const others = [
+    createCluster({ rootNodes: [{ url: "redis://127.0.0.1:1" }] }),
+    createSentinel({ name: "main", sentinelRootNodes: nodes }),
+    createClientPool({ url: "redis://127.0.0.1:1" }),
+    new Redis({ lazyConnect: true }),
+  ];
+  for (const client of others) expect(() => reconnectWhenSilent(client as never)).toThrow(/^reconnectWhenSilent: not a client of createClient/);
+});
 
 describe.runIf(installed)("on a cluster", () => {
   let cluster: RedisCluster;

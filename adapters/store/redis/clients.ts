@@ -112,7 +112,7 @@ interface ClientState {
   readonly options?: { readonly keyPrefix?: unknown };
 }
 
-export const toPrimary = "connect to the primary, or promote it with REPLICAOF NO ONE";
+const toPrimary = "connect to the primary, or promote it with REPLICAOF NO ONE";
 
 /** Client errors: the pattern, what it means, and the fix. The last one is any other reply of the server. */
 const meanings = ({ status, options }: ClientState, prefix: string): readonly (readonly [pattern: RegExp, what: string, fix: string])[] => [
@@ -136,6 +136,8 @@ const meanings = ({ status, options }: ClientState, prefix: string): readonly (r
   [/\bMISCONF\b/, "cannot save its data to the disk, and rejects writes", "look for the reason in its log, and make room on its disk"],
   [/\b(NOAUTH|WRONGPASS)\b/, "rejects the credentials", "correct the user and password of its client"],
   [/\bREADONLY\b/, "is a replica", toPrimary],
+  [/\bTRYAGAIN\b/, "is moving the slot of these keys to another node", "wait until it is moved, or repair it with redis-cli --cluster fix"],
+  [/\bCLUSTERDOWN\b/, "belongs to a cluster without a node for each slot", "start its nodes, or repair it with redis-cli --cluster fix"],
   [/\bOOM\b/, "is full", "raise its maxmemory, or remove other data"],
   [/unknown (redis )?command/i, "is too old or has commands disabled", "use Redis 6.2 or newer, Valkey, or Upstash"],
   [/^(ERR|[A-Z]{5,}) [^(]/, "rejected a command", "look for the reason in its log and settings"],
@@ -160,13 +162,14 @@ function wordsOf(error: unknown): string {
   return cause === undefined || cause === error ? text : `${text} (${wordsOf(cause)})`;
 }
 
-/** The part of a `redis` (node-redis) client that is used here. */
+/** The part of a `redis` (node-redis) client that is used here. Only that of a single server has `unref`. */
 export interface NodeRedisConnection {
   readonly isOpen: boolean;
   readonly isReady: boolean;
   ping(): Promise<unknown>;
   destroy(): void;
   connect(): Promise<unknown>;
+  unref(): void;
 }
 
 /**
@@ -177,8 +180,12 @@ export interface NodeRedisConnection {
  * `MASTERDOWN`). Call it once, after `connect()`. It ends when you close the client, and keeps no process running.
  *
  * @param patience Milliseconds. Default 1500.
+ * @throws TypeError for a cluster, a sentinel or a pool: they replace their connections by themselves, and connecting
+ * all of them again would wait for the server that does not respond.
  */
 export function reconnectWhenSilent(client: NodeRedisConnection, patience = 1500): void {
+  if (!has(client, "ping", "unref"))
+    throw new TypeError("reconnectWhenSilent: not a client of createClient; leave the call out for createCluster, createSentinel and createClientPool");
   const reconnect = () => {
     client.destroy();
     // What it cannot connect to is reported by its event `error`.
