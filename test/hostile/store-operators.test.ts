@@ -81,6 +81,16 @@ describe.skipIf(!redisIsInstalled(suite))("operators of Redis", () => {
     const fault = await faultOf(redisStore({ client }));
     expect(fault).toContain("NOREPLICAS");
     expect(fault).toContain("min-replicas-to-write");
+    expect(await findingsOn(redisStore({ client }))).toContainEqual(expect.stringContaining("lower min-replicas-to-write"));
+  });
+
+  it("doctor reports a Redis that is full, and writes nothing to find out", async () => {
+    const client = await connected();
+    const before = await server.cli("DBSIZE");
+    await server.cli("CONFIG", "SET", "maxmemory", "1");
+    onTestFinished(async () => void (await server.cli("CONFIG", "SET", "maxmemory", "0")));
+    expect(await findingsOn(redisStore({ client }))).toContainEqual(expect.stringContaining("raise its maxmemory"));
+    expect(await server.cli("DBSIZE")).toBe(before);
   });
 
   it("doctor does not say to start a Redis that is busy with a script", async () => {

@@ -1,7 +1,7 @@
 import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { CorruptRecord, refuseLarge } from "../../kit/store.js";
-import { errorOf, type RedisClient, recognise, toPrimary } from "./clients.js";
+import { errorOf, type RedisClient, recognise } from "./clients.js";
 import { commitOn, ttl } from "./commit.js";
 import deleteScript from "./delete.lua";
 import inspectScript from "./inspect.lua";
@@ -135,9 +135,9 @@ export function redisStore(options: RedisStoreOptions): Store {
       const evicting = answers.map(([, , , policy]) => policy).find((policy) => policy !== "" && policy !== "noeviction");
       const settings = { ...(aof !== "" && { appendonly }), ...(policy !== "" && { "maxmemory-policy": evicting ?? policy }) };
       const due = answers.reduce((sum, [, due]) => sum + Number(due), 0);
-      const replica = `the server is a replica, which cannot be written: ${toPrimary}`;
-      const missing = answers.some(([, , , , role]) => role === "slave") ? [replica] : undefined;
-      return { kind: "redis", due, ...(time !== "" && { time: Number(time) }), settings, ...(missing && { missing }) };
+      const rejections = new Set(answers.flatMap(([, , , , rejection = ""]) => (rejection === "" ? [] : errorOf(rejection, options.client, prefix).message)));
+      const missing = Array.from(rejections, (rejection) => rejection.replace("redisStore: ", ""));
+      return { kind: "redis", due, ...(time !== "" && { time: Number(time) }), settings, ...(missing.length > 0 && { missing }) };
     },
 
     async put(key, value, expiry): Promise<void> {
