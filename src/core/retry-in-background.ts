@@ -1,7 +1,7 @@
 import type { Clock } from "../ports/clock.js";
 
-/** Milliseconds between attempts. */
-const waits = [0, 1_000, 4_000, 10_000, 30_000];
+/** Milliseconds between attempts: they take back what an outage left counted, soon after it ends. */
+const waits = [0, 1_000, 4_000, ...Array<number>(8).fill(5_000)];
 
 /** Concurrent attempts in this process; others wait. */
 const atOnce = 64;
