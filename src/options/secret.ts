@@ -73,8 +73,8 @@ const codeOf = (character: string) => character.codePointAt(0) as number;
 /** What is wrong with the verifier's own secret. */
 export function secretProblem(secret: string): string | undefined {
   const fix = "make one with: openssl rand -base64 32";
-  // As read from a file, whose last line ends; another process that gets it without would find every code wrong.
-  if (secret.trim() !== secret) return "has white space around it: remove it, for example with .trim()";
+  // As read from a file. For a process that gets it without, every code would be wrong.
+  if (/[\r\n]$/.test(secret)) return "has a line break at its end: remove it, for example with .trim()";
   return secret.length < 32 ? `must have at least 32 characters; ${fix}` : knownError(secret, fix);
 }
 

@@ -23,7 +23,7 @@ describe("options: an error names the option's path and the fix", () => {
     [{ sender: undefined }, "sender must be an SMS sender: an object with the method send"],
     [{ secret: "short" }, "secret must have at least 32 characters; make one with: openssl rand -base64 32"],
     [{ secret: ["x".repeat(32), "short"] }, "secret.1 must have at least 32 characters"],
-    [{ secret: `${"x".repeat(32)}\n` }, "secret has white space around it: remove it, for example with .trim()"],
+    [{ secret: `${"x".repeat(32)}\n` }, "secret has a line break at its end: remove it, for example with .trim()"],
     [{ secret: 5 }, "secret must be a string of at least 32 characters, or [current, previous]"],
     [{ pepper: "short" }, "pepper must have at least 32 characters"],
     [{ countries: undefined }, 'countries must be "all" or a list of ISO 3166-1 alpha-2 codes'],
