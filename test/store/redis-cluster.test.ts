@@ -1,7 +1,7 @@
 import { randomUUID } from "node:crypto";
 import { Redis } from "ioredis";
 import { createClientPool, createCluster, createSentinel } from "redis";
-import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { afterAll, beforeAll, describe, expect, it, onTestFinished } from "vitest";
 import { recognise } from "../../adapters/store/redis/clients.js";
 import { type RunScript, reconnectWhenSilent, redisStore } from "../../adapters/store/redis/index.js";
 import type { MemberClaim, RecordWrite, SumClaim } from "../../src/ports/store.js";
@@ -103,6 +103,24 @@ describe.runIf(installed)("on a cluster", () => {
       // What `ping` reads, so that doctor and /healthz find it.
       await expect(redisStore({ client: run }).get("ping")).rejects.toThrow(/set option `cluster: true`/);
       expect(await redisStore({ client: run, cluster: true }).commit(change)).toEqual(done([1]));
+      await close();
+    });
+
+    it("claims whose record a full node rejects are taken back at once", async () => {
+      const { client, close } = await connect();
+      const store = redisStore({ client, prefix: `p${randomUUID()}` });
+      const [full] = cluster.masters as [RedisServer];
+      await full.cli("CONFIG", "SET", "maxmemory", "1");
+      onTestFinished(async () => void (await full.cli("CONFIG", "SET", "maxmemory", "0")));
+      const ends: string[] = [];
+      for (let turn = 0; turn < 30; turn++) {
+        const record = aRecord();
+        const window = `${record.customer}:a`;
+        const made = await store.commit({ claims: [aMember(window)], record }).catch((error: Error) => error.message);
+        ends.push(typeof made === "string" && made.includes("OOM") ? "rejected" : "done");
+        expect(await store.members(window, 10)).toHaveLength(ends.at(-1) === "done" ? 1 : 0);
+      }
+      expect(new Set(ends)).toEqual(new Set(["done", "rejected"]));
       await close();
     });
 

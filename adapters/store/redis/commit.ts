@@ -68,9 +68,14 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     if (!added.done && added.refusedBy !== undefined) return { ...added, refusedBy: claims.indexOf(adding[added.refusedBy] as Claim) };
     // If the claims were revoked, this change landed before or must no longer land: its own token is the newest of no
     // other record.
-    const stored = await writeRecord({ expected: added.done ? expected : (record.tokens[0] ?? "") }, record);
+    const undo = async () => void (adding.length > 0 && (await runUnder(token, "undo", `a${call}`, { revoke: { token, claims: adding } })));
+    const stored = await writeRecord({ expected: added.done ? expected : (record.tokens[0] ?? "") }, record).catch(async (error) => {
+      // The claims' slot may still be writable.
+      if (isRejection(error)) await undo().catch(() => undefined);
+      throw error;
+    });
     if (!stored.done) {
-      if (adding.length > 0) await runUnder(token, "undo", `a${call}`, { revoke: { token, claims: adding } });
+      await undo();
       return stored;
     }
     await takeBack(revoke);
@@ -97,6 +102,8 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
   };
 }
 
+/** Whether the server surely wrote nothing. */
+const isRejection = (error: unknown) => /\b(TRYAGAIN|CLUSTERDOWN|OOM|NOREPLICAS|MISCONF|READONLY|NOPERM)\b/.test(String(error));
 const newCall = () => randomBytes(6).toString("base64url");
 const givesBack = (claim: Claim) => ("sum" in claim ? claim.weight < 0 : claim.out === true);
 
