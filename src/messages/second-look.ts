@@ -1,6 +1,5 @@
 import type { Outcome } from "../core/records/transact.js";
-import type { MemberClaim, Moment } from "../domain/claim.js";
-import { readBalance } from "../domain/claim.js";
+import { type MemberClaim, type Moment, readBalance } from "../domain/claim.js";
 import type { Decision } from "../domain/decision.js";
 import { type Charge, measured, namesOfNumber } from "../domain/quota.js";
 import {
