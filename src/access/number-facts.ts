@@ -112,7 +112,7 @@ async function charge(
   return {
     async settle(stated) {
       const spent = Math.min(held, stated ?? held);
-      const correction = spendCorrection(customer, held, spent, ceilings, { at: moment.now, skew: moment.skew });
+      const correction = spendCorrection(customer, held, spent, ceilings, moment);
       const claims = [...(stated === 0 ? returnedLookup(lookups) : []), ...correction];
       return claims.length === 0 ? undefined : store.commit({ claims, counts: [] });
     },

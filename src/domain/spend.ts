@@ -45,16 +45,10 @@ export function spendCharges(customer: string, cost: Cost, ceilings: readonly Ce
   }));
 }
 
-/** Settles a message that cost `spent`, for which `held` was claimed at `at`. */
-export function spendCorrection(
-  customer: string,
-  held: number,
-  spent: number,
-  ceilings: readonly Ceiling[],
-  { at, skew }: { readonly at: number; readonly skew: number },
-): SumClaim[] {
+/** Settles a message that cost `spent`, for which `held` was claimed at `moment`. */
+export function spendCorrection(customer: string, held: number, spent: number, ceilings: readonly Ceiling[], moment: Moment): SumClaim[] {
   const weight = millionths(spent) - millionths(held);
-  return weight === 0 ? [] : ceilings.map((ceiling) => spendClaim(customer, weight, ceiling, { now: at, skew }));
+  return weight === 0 ? [] : ceilings.map((ceiling) => spendClaim(customer, weight, ceiling, moment));
 }
 
 function spendClaim(customer: string, weight: number, { per, isOfCalls }: Ceiling, moment: Moment, limit?: number): SumClaim {

@@ -145,7 +145,7 @@ function returnedClaims(
   const counted = result === "rejected" && isCounted ? cellsOf(commit).map(givenBack) : [];
   if (maxPrice === undefined) return counted;
   const spent = result === "rejected" ? 0 : (price ?? maxPrice);
-  return [...counted, ...spendCorrection(next.customer, maxPrice, spent, ceilings, { at: next.lastSendAt, skew: settings.clockSkew })];
+  return [...counted, ...spendCorrection(next.customer, maxPrice, spent, ceilings, { now: next.lastSendAt, skew: settings.clockSkew })];
 }
 
 /**

@@ -19,7 +19,7 @@ function purse(ceilings: readonly SpendCeiling[], skew = 0) {
     return result.done || result.refusedBy === undefined ? undefined : refusalOf(charges[result.refusedBy]!, result, skew);
   };
   const correct = async (held: number, spent: number, at: number) => {
-    expect((await store.commit({ claims: spendCorrection(customer, held, spent, ceilings, { at, skew }) })).done).toBe(true);
+    expect((await store.commit({ claims: spendCorrection(customer, held, spent, ceilings, { now: at, skew }) })).done).toBe(true);
   };
   return { spend, correct };
 }
