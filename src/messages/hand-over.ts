@@ -22,8 +22,6 @@ import type { ReceiptTarget } from "./receipt-reference.js";
 import { settleOne } from "./receipts.js";
 import { rememberUnreachable } from "./unreachable.js";
 
-const none: readonly never[] = [];
-
 /** Characters read of a carrier's words: in a page of a megabyte, hiding the code takes seconds. */
 const longestRead = 2_000;
 
@@ -117,7 +115,7 @@ async function settle(messages: Messages, deadline: StoreDeadline, commit: Messa
     indexed === undefined &&
     settleSend(auth, attempt, { ...marked, decisions: undefined }, policy, now) === undefined
   ) {
-    const noted = (report.decisions ?? none).reduce(withDecision, auth);
+    const noted = (report.decisions ?? []).reduce(withDecision, auth);
     messages.records.note(auth, noted);
     return { result, auth: noted };
   }
@@ -241,7 +239,7 @@ interface SentReport extends SendReport {
 /** A test number's message is never sent (docs/contract.md#test-numbers). */
 async function pretend({ clock, settings }: Messages, { outcome = "accepted" }: TestNumber): Promise<SentReport> {
   if (outcome === "slow") await new Promise<void>((resolve) => clock.after(settings.sendTimeout, resolve));
-  return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted", unreachable: none };
+  return { result: outcome === "slow" ? "unknown" : outcome === "rejected" ? "rejected" : "accepted", unreachable: [] };
 }
 
 /**
@@ -301,11 +299,10 @@ function routeDecision(
 
 /** The route, price and id from a sender's result, and a router's steps as decisions. */
 function reportOf({ clock, sender }: Messages, result: SendResult, answer: unknown, message: CodeMessage): SentReport {
-  if (typeof answer !== "object" || answer === null) return { result, channel: knownChannel(sender.channel), unreachable: none };
   const { messageId, idSpace, keepId, route, channel = sender.channel, price, steps, unreachable } = propertiesOf(answer);
   const known = knownChannel(channel);
   const id = typeof messageId === "string" && messageId !== "" && messageId.length <= 256 ? messageId : undefined;
-  const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : none;
+  const tried = Array.isArray(steps) ? (steps as RouteStep[]).slice(0, 5) : [];
   const channelOf = (step: RouteStep) => knownChannel(step.channel ?? sender.channel);
   return {
     result,
