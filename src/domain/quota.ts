@@ -144,8 +144,8 @@ export function keptApartClaim({ customer, id, keepUntil }: Authentication, numb
 /** The largest limit that a window can have; it never rejects anything here. */
 export const largestLimit = 1_000;
 
-/** Claims members of the window of sends again at `now`, to remove them at a known time. This makes no cap laxer. */
-export function movedClaims({ sends: window }: Pick<NumberNames, "sends">, members: readonly string[], now: number, keptFor: number): Claim[] {
+/** Claims members of a window of sends again at `now`, to remove them at a known time. This makes no cap laxer. */
+export function movedClaims(window: string, members: readonly string[], now: number, keptFor: number): Claim[] {
   return members.map((member) => ({ window, member, limit: largestLimit, now, since: now, keepUntil: now + keptFor }));
 }
 

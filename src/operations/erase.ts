@@ -77,10 +77,10 @@ async function eraseUnder(parts: Context, { customer, policy }: Account, own: Ow
   const since = latest - keptFor - 2 * settings.clockSkew;
   const isCounted = ({ at, attempt }: ReturnType<typeof readMember>) => at > since - (attempt === 1 ? 0 : milliseconds(policy.lifetime));
   for (const some of chunksOf(sends, atATime)) {
-    await commit(movedClaims(own.names, some, latest, keptFor));
+    await commit(movedClaims(own.names.sends, some, latest, keptFor));
     // The same for every erasure, so that a send counts once if two erase it.
     const nameless = some.filter((member) => isCounted(readMember(member))).map((member) => `${nobody}/0/${pseudonym(member).slice(0, 8)}`);
-    await commit([...movedClaims(own.names, nameless, latest, keptFor), ...some.map((member) => takenOut(own.names.sends, member, latest, 1))]);
+    await commit([...movedClaims(own.names.sends, nameless, latest, keptFor), ...some.map((member) => takenOut(own.names.sends, member, latest, 1))]);
   }
   for (const some of chunksOf(listed, atATime)) await commit(some.map((member) => takenOut(own.names.listed, member, readMember(member).at)));
   const verified = verifiedWindow(customer, number, pseudonym);
@@ -92,7 +92,7 @@ async function eraseUnder(parts: Context, { customer, policy }: Account, own: Ow
   await call(() => store.delete({ windows, values: [factsKey(customer, masked), ...unreachableKeys(customer, masked)] }));
   // The number has been counted as verified for the day, also if it is erased again.
   const hasEarned = lastProof > latest - day - 2 * settings.clockSkew - milliseconds(policy.lifetime);
-  if (hasEarned) await commit(movedClaims({ sends: verified }, [`${nobody}/${base36(lastProof)}`], latest, day + 2 * settings.clockSkew));
+  if (hasEarned) await commit(movedClaims(verified, [`${nobody}/${base36(lastProof)}`], latest, day + 2 * settings.clockSkew));
   return erased;
 }
 

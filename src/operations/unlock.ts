@@ -76,7 +76,7 @@ async function liftUnder(parts: Context, account: Account, own: OwnNumber, momen
   if (sends.length > 0) {
     // The latest time at which another process may have claimed them.
     const latest = moment.now + 2 * moment.skew;
-    await parts.newDeadline().call(() => store.commit({ claims: movedClaims(names, sends, latest, onceIn), counts: [] }));
+    await parts.newDeadline().call(() => store.commit({ claims: movedClaims(names.sends, sends, latest, onceIn), counts: [] }));
     await parts.newDeadline().call(() => store.commit({ claims: liftedClaims(names, sends, account.policy, { ...moment, now: latest }), counts: [] }));
   }
   await parts.newDeadline().call(() => store.delete({ sums: [...names.sendSums, ...names.callSums, names.guesses] }));
