@@ -8,7 +8,7 @@ import { type MemberClaim, type Moment, sinceOf } from "../domain/claim.js";
 import type { Account } from "../domain/policy.js";
 import { liftedClaims, movedClaims, readMember } from "../domain/quota.js";
 import { uncountClaims } from "../domain/spam-rules.js";
-import { day, timestamp } from "../domain/time.js";
+import { base36, day, timestamp } from "../domain/time.js";
 import { membersOf, membersOfNumber, type OwnNumber, ownNumbers } from "../messages/number-windows.js";
 import type { Context } from "./context.js";
 
@@ -41,7 +41,7 @@ export async function unlockNumber(parts: Context, account: Account, { phone_num
   const own = ownNumbers(parts, account, phone_number);
   const now = clock.now();
   const moment = { now, skew: settings.clockSkew };
-  const member = `${keyring.newToken()}/${now.toString(36)}`;
+  const member = `${keyring.newToken()}/${base36(now)}`;
   const lifts = own.map(({ names: { lifted: window } }): MemberClaim => {
     return { window, member, limit: 1, now, since: sinceOf(moment, onceIn), keepUntil: now + onceIn + 2 * moment.skew };
   });
