@@ -19,7 +19,7 @@ const spent: ReadonlySet<RetryStatus> = new Set(["expired_auth", "already_valida
  */
 export function retryStanding(auth: Authentication, status: RetryStatus, policy: Policy, channel?: Channel) {
   const remaining = spent.has(status) ? 0 : remainingRetries(auth, policy);
-  return { status, remaining, nextRetryAt: remaining === 0 ? auth.expiresAt : Math.min(cooldownEnd(auth, policy, channel), auth.expiresAt) };
+  return { remaining, nextRetryAt: remaining === 0 ? auth.expiresAt : Math.min(cooldownEnd(auth, policy, channel), auth.expiresAt) };
 }
 
 /**
