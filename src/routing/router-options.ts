@@ -3,7 +3,7 @@ import { systemClock } from "../core/clocks.js";
 import { consoleLogger } from "../core/loggers.js";
 import { type CountryCode, countryError, countryKeyError } from "../domain/countries.js";
 import { endsWithTrunk, prefixForms } from "../domain/phone-number.js";
-import { above0, callable, checkedText, flag, number, object, text, whole } from "../options/fields.js";
+import { above0, callable, checkedText, flag, number, object, text, whole, wholeIn } from "../options/fields.js";
 import { checkedBy, optionErrors, plainWords } from "../options/option-errors.js";
 import type { Clock } from "../ports/clock.js";
 import type { Logger } from "../ports/logger.js";
@@ -173,21 +173,20 @@ const RouteSchema = object(
 );
 
 const reasons = ["unreachable", "undeliverable", "silent"] as const satisfies readonly FallbackReason[];
-const fromTo = (least: number, most: number) => `must be ${least} to ${most}`;
 
 const FallbackSchema = object(
   {
     after: z
       .number("must be a number of seconds")
-      .min(5, `${fromTo(5, 600)} seconds`)
-      .max(600, `${fromTo(5, 600)} seconds`)
+      .min(5, "must be 5 to 600 seconds")
+      .max(600, "must be 5 to 600 seconds")
       .default(20)
       .transform((value) => Math.ceil(value * 1000)),
     on: z
       .array(z.enum(reasons, 'must be "unreachable", "undeliverable" or "silent"'), 'must be a list of "unreachable", "undeliverable" and "silent"')
       .min(1, "must not be empty: leave fallback out for none")
       .default([...reasons]),
-    most: z.int("must be a whole number").min(1, fromTo(1, 3)).max(3, fromTo(1, 3)).default(1),
+    most: wholeIn(1, 3).default(1),
     worker: z.enum(["here", "elsewhere"], 'must be "here" or "elsewhere"').default("here"),
   },
   "must be { after, on, most }",
