@@ -60,12 +60,15 @@ export const license: Json = { name: "MIT", identifier: "MIT" };
 /** Where the document is served; OpenAPI's default, which some tools require to be written. */
 export const servers: readonly Json[] = [{ url: "/" }];
 
-/** Schema names by operation, as the specification names the resources. */
-const names: Readonly<Record<Route["operation"], { readonly request: string; readonly response: string }>> = {
-  createAuthentication: { request: "CreateAuthenticationRequest", response: "Authentication" },
-  retry: { request: "RetryRequest", response: "RetryResult" },
-  check: { request: "CheckRequest", response: "CheckResult" },
-  lookup: { request: "LookupRequest", response: "PhoneLookupResult" },
+/**
+ * By operation: its schemas' names, as the specification names the resources, and its id. Generators name the type of a
+ * response after the id: `check` would have that of our schema CheckResult.
+ */
+const names: Readonly<Record<Route["operation"], { readonly id: string; readonly request: string; readonly response: string }>> = {
+  createAuthentication: { id: "createAuthentication", request: "CreateAuthenticationRequest", response: "Authentication" },
+  retry: { id: "retryAuthentication", request: "RetryRequest", response: "RetryResult" },
+  check: { id: "checkAuthentication", request: "CheckRequest", response: "CheckResult" },
+  lookup: { id: "lookup", request: "LookupRequest", response: "PhoneLookupResult" },
 };
 
 function parametersOf(route: Route): Json[] {
@@ -85,19 +88,11 @@ function factHeader(fact: Fact): [name: string, header: Json] {
   return [factHeaders[fact], { description, schema }];
 }
 
-/** Generators name the type of a response after its operation: `check` would have that of our schema CheckResult. */
-const operationIds: Readonly<Record<Route["operation"], string>> = {
-  createAuthentication: "createAuthentication",
-  retry: "retryAuthentication",
-  check: "checkAuthentication",
-  lookup: "lookup",
-};
-
 function operationOf(route: Route): Json {
-  const { request, response } = names[route.operation];
+  const { id, request, response } = names[route.operation];
   const parameters = parametersOf(route);
   return {
-    operationId: operationIds[route.operation],
+    operationId: id,
     summary: route.summary,
     ...(parameters.length > 0 && { parameters }),
     ...(route.method === "POST" && { requestBody: { required: true, content: jsonContent(reference(request)) } }),
