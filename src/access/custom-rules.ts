@@ -1,3 +1,4 @@
+import { propertiesOf } from "../core/collections.js";
 import { withTimeout } from "../core/deadline.js";
 import { withoutNumbers } from "../core/loggers.js";
 import { countryError } from "../domain/countries.js";
@@ -46,9 +47,8 @@ async function judge(parts: Access, rule: JudgingRule, attempt: SpamCandidate): 
   try {
     const verdict: unknown = await withTimeout(parts.clock, ruleTimeout, () => rule.judge(attempt));
     if (verdict === undefined || verdict === null) return undefined;
-    if (typeof verdict !== "object" || !("reason" in verdict) || typeof verdict.reason !== "string")
-      throw new TypeError("a spam rule must return { reason } or undefined");
-    const { reason, value, threshold } = verdict as { reason: string; value?: unknown; threshold?: unknown };
+    const { reason, value, threshold } = propertiesOf(verdict);
+    if (typeof reason !== "string") throw new TypeError("a spam rule must return { reason } or undefined");
     return {
       at: attempt.now,
       rule: rule.name,
@@ -75,14 +75,13 @@ export function withListed(own: readonly Decision[], { block }: ListMatch, now: 
   return [...own, { at: now, rule: "blockList", mode: "enforce", reason: `the ${kind} is on the block list${range === undefined ? "" : `: ${range}`}` }];
 }
 
-/** The resolver's information about the address; `undefined` without a resolver, or if it fails, times out or names no country. */
+/** The resolver's information about the address; `undefined` without a resolver, or if it fails, times out or names an unknown country. */
 export async function askIpInfo(parts: Access, { policy }: Account, ip: string | undefined): Promise<IpInfo | undefined> {
   const { ipInfo } = parts.settings;
   if (ipInfo === undefined || ip === undefined || policy.spam.signals.mode === "off") return undefined;
   try {
     const known: unknown = await withTimeout(parts.clock, ruleTimeout, () => ipInfo(ip));
-    if (typeof known !== "object" || known === null) return undefined;
-    const { country, kind } = known as { country?: unknown; kind?: unknown };
+    const { country, kind } = propertiesOf(known);
     const problem = typeof country === "string" ? countryError(country) : undefined;
     if (problem !== undefined) throw new Error(`ipInfo: country ${problem}`);
     return { ...(typeof country === "string" && { country }), ...(typeof kind === "string" && { kind }) };
