@@ -6,6 +6,7 @@ import type { Decision } from "../../domain/decision.js";
 import { digitsInSlot, idInSlot, isInSlot } from "../../domain/ids.js";
 import { base36 } from "../../domain/time.js";
 import type { StoredRecord } from "../../ports/store.js";
+import { propertiesOf } from "../collections.js";
 import type { Keyring } from "../keyring.js";
 
 /** A stored record that cannot be read. It is left unchanged. */
@@ -29,7 +30,7 @@ const sound = <T>(holds: boolean, value: unknown): T => {
   return value as T;
 };
 
-const isObject = (value: unknown) => typeof value === "object" && value !== null;
+const isObject = (value: unknown): value is object => typeof value === "object" && value !== null;
 const isText = (value: unknown) => typeof value === "string";
 const isCount = (value: unknown) => Number.isSafeInteger(value) && (value as number) >= 0;
 /** Up to the latest time that a Date can hold. */
@@ -165,10 +166,10 @@ export function encodeRecord(auth: Authentication): string {
 export function decodeRecord({ customer, id: at, keepUntil, data }: StoredRecord, decryptNumber: Keyring["decryptNumber"]): Authentication {
   try {
     const stored: unknown = JSON.parse(data);
-    const createdAt = Number.parseInt(sound<{ c: string }>(typeof stored === "object" && stored !== null && "c" in stored && isText(stored.c), stored).c, 36);
+    const { [fields.createdAt.key]: created, [lastDigits]: last } = propertiesOf(stored);
+    const createdAt = Number.parseInt(sound<string>(isText(created), created), 36);
     sound(isCount(createdAt) && isTime(createdAt), createdAt);
     const kept = record.read(stored, createdAt);
-    const last = (stored as { [lastDigits]?: unknown })[lastDigits];
     const id = last === undefined ? at : idInSlot(at, sound<string>(isText(last), last));
     const number = decryptNumber(id, kept.number);
     return number === undefined ? { customer, id, keepUntil, ...kept } : { sealed: kept.number, customer, id, keepUntil, ...kept, number };
@@ -199,7 +200,7 @@ function packing<T extends object>(table: Table<T>) {
       return all;
     },
     read(stored: unknown, base: number): T {
-      const values = sound<Record<string, unknown>>(typeof stored === "object" && stored !== null && !Array.isArray(stored), stored);
+      const values = sound<Record<string, unknown>>(isObject(stored) && !Array.isArray(stored), stored);
       const read: Partial<T> = {};
       for (const { name, key, read: readOne } of rows) {
         const one = readOne(values[key], base);
