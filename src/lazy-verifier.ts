@@ -60,7 +60,7 @@ export function lazyVerifier(options: () => VerifierOptions): Verifier {
       return answers.handle(request);
     },
     clock: { now: () => clock().now(), after: (ms, run) => clock().after(ms, run) },
-    warn: (message) => (built?.http ?? { warn: (text: string) => consoleLogger.warn({}, text) }).warn(message),
+    warn: (message) => (built === undefined ? consoleLogger.warn({}, message) : built.http.warn(message)),
   });
 
   const http = handler("/v1", (whole) => whole.http);
