@@ -1,4 +1,5 @@
 import type { CheckStatus } from "../contract/check.js";
+import type { VerificationResult } from "../contract/verification.js";
 import { type Authentication, holdsCodes, isCarrierRefused, isExpired, isVoid, nothingSent, type Send, withoutCodes } from "./authentication.js";
 import { checksFor, type Policy } from "./policy.js";
 
@@ -66,9 +67,7 @@ function refusal(auth: Authentication, policy: Policy, now: number): CheckStatus
 }
 
 /** What a verification by number is now. */
-export type VerificationState = "open" | "used_up" | "verified" | "canceled" | "expired";
-
-export function stateOf(auth: Authentication, now: number, policy: Policy): VerificationState {
+export function stateOf(auth: Authentication, now: number, policy: Policy): VerificationResult["status"] {
   if (auth.validated) return "verified";
   if (auth.canceled === true) return "canceled";
   // Without a message that was sent, there is nothing to wait for.

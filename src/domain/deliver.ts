@@ -1,3 +1,4 @@
+import type { ConfirmResult } from "../contract/delivery.js";
 import { type Authentication, isVoid, nothingSent, type Send } from "./authentication.js";
 import { type GrowingCap, milliseconds, type Policy } from "./policy.js";
 import { retryStatus } from "./retry.js";
@@ -66,7 +67,7 @@ export function prolonged(auth: Authentication, now: number, lifetime: number, p
 
 /** What a confirmation changes. */
 export interface Confirming {
-  readonly status: "confirmed" | "already_confirmed" | "not_found";
+  readonly status: ConfirmResult["status"];
   readonly next?: Authentication;
   /** The message that the confirmation counts for: the newest one sent by then. */
   readonly proved?: Send;
