@@ -1,3 +1,4 @@
+import type { SendResult } from "../domain/send.js";
 import type { SendContext } from "../ports/sms-sender.js";
 
 /** What a route accepts. All criteria that are present must match; an absent one matches everything. */
@@ -176,6 +177,6 @@ export const shortestTry = 100;
 /**
  * Whether to continue with the next route: always after a rejection, after an unknown outcome only with `afterUnknown`.
  */
-export function mayFailOver(outcome: "accepted" | "rejected" | "unknown", afterUnknown: boolean): boolean {
+export function mayFailOver(outcome: SendResult, afterUnknown: boolean): boolean {
   return outcome === "rejected" || (outcome === "unknown" && afterUnknown);
 }

@@ -1,3 +1,5 @@
+import type { SendResult } from "../domain/send.js";
+
 /** The price of a route's messages by country; `default` for countries without their own price. */
 export type Prices = Readonly<Record<string, number>>;
 
@@ -28,7 +30,7 @@ export function highestPrice(
 }
 
 /** The price of a message in the end: of each route that sent it, or may have. `undefined` if a price is not known. */
-export function paidPrice(tries: readonly { readonly price: number | undefined; readonly outcome: "accepted" | "rejected" | "unknown" }[]): number | undefined {
+export function paidPrice(tries: readonly { readonly price: number | undefined; readonly outcome: SendResult }[]): number | undefined {
   let sum = 0;
   for (const { price, outcome } of tries) {
     if (outcome === "rejected") continue;

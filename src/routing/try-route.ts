@@ -1,14 +1,14 @@
 import { propertiesOf } from "../core/collections.js";
 import { afterTurn } from "../core/deadline.js";
 import { withoutCodeAndNumber } from "../domain/message.js";
-import { noOutcome } from "../domain/send.js";
+import { noOutcome, type SendResult } from "../domain/send.js";
 import { parsePrice } from "../domain/spend.js";
 import type { Clock } from "../ports/clock.js";
 import type { CodeMessage, SendContext, SmsSender } from "../ports/sms-sender.js";
 
 /** The outcome of a hand-over to one route. */
 export interface TryResult {
-  readonly outcome: "accepted" | "rejected" | "unknown";
+  readonly outcome: SendResult;
   readonly messageId?: string;
   readonly idSpace?: string;
   readonly keepId?: boolean;
