@@ -59,6 +59,13 @@ export function unknownAuthentication(): VerifierError {
   return new VerifierError("invalid_auth_uuid", "authentication_uuid is not an authentication of this customer, or it ended and was deleted.");
 }
 
+/** For `catch`: an error with this code becomes `undefined`, any other is thrown again. */
+export function undefinedFor(code: VerifierErrorCode): (error: unknown) => undefined {
+  return (error) => {
+    if (!(error instanceof VerifierError) || error.code !== code) throw error;
+  };
+}
+
 /** Returns the body of an error response. `docUrl` is the page whose anchors are the codes. */
 export function errorBody(error: VerifierError, docUrl: string): ErrorBody {
   const code = error.code === "invalid_options" ? "internal_server_error" : error.code;

@@ -6,7 +6,7 @@ import { deliveryPolicy } from "../domain/deliver.js";
 import { fallbackTime } from "../domain/delivery.js";
 import { decideFallback, withoutFallback } from "../domain/retry.js";
 import { pastOf } from "../domain/spam-rules.js";
-import { VerifierError } from "../errors.js";
+import { undefinedFor } from "../errors.js";
 import { handOver } from "../messages/hand-over.js";
 import { openKept } from "../messages/plan.js";
 import { reserve } from "../messages/reserve.js";
@@ -21,7 +21,8 @@ import { reportRefusal } from "./refusals.js";
  */
 export async function fallBack(context: Context, accounts: Accounts, { id, customer, expiresAt }: Authentication): Promise<Authentication | undefined> {
   const { clock, keyring, past, records } = context;
-  const account = await accounts.byUuid(customer).catch(unlessSuspended);
+  // A suspended customer is treated as unknown.
+  const account = await accounts.byUuid(customer).catch(undefinedFor("account_invalid"));
   if (account === undefined) {
     // Rejects if the customer is unknown, not suspended: during a roll-out, another process may know it.
     if (clock.now() < expiresAt) await accounts.byUuid(customer, true);
@@ -71,9 +72,4 @@ function stopped({ clock, records, newDeadline }: Context, customer: string, id:
     const next = due !== undefined && due <= clock.now() ? withoutFallback(current, decisions) : undefined;
     return { result: next ?? current, next };
   });
-}
-
-/** A suspended customer is treated as unknown. */
-function unlessSuspended(error: unknown): undefined {
-  if (!(error instanceof VerifierError) || error.code !== "account_invalid") throw error;
 }

@@ -5,7 +5,7 @@ import { type Authentication, keptSends } from "../domain/authentication.js";
 import { slotOf } from "../domain/ids.js";
 import type { PhoneNumber } from "../domain/phone-number.js";
 import type { Account } from "../domain/policy.js";
-import { VerifierError } from "../errors.js";
+import { undefinedFor } from "../errors.js";
 import type { Context } from "./context.js";
 import { type Beginning, type Begun, begin } from "./create.js";
 import { asksOthers } from "./outside.js";
@@ -67,7 +67,7 @@ export async function sendInSlot(context: Context, account: Account, message: Sl
       continue;
     }
     const open: Authentication = found;
-    const resent = await resend(context, account, open.id, request.channel, { answered, amended, delivery }).catch(unknownIsUndefined);
+    const resent = await resend(context, account, open.id, request.channel, { answered, amended, delivery }).catch(undefinedFor("invalid_auth_uuid"));
     // Also if it has ended in the meantime: one call sends one message.
     if (resent?.attempt !== undefined) return { as: "resent", ...resent };
     const after = records.recall(customer, open.id)?.auth ?? open;
@@ -103,9 +103,4 @@ export function isRejected(auth: Authentication, attempt: number): boolean {
   const { sends } = auth;
   const isKept = sends.some((send) => send.attempt === attempt);
   return !isKept && !(sends.length === keptSends(auth) && attempt < (sends[0]?.attempt ?? 0));
-}
-
-/** An unknown authentication is `undefined`. */
-export function unknownIsUndefined(error: unknown): undefined {
-  if (!(error instanceof VerifierError) || error.code !== "invalid_auth_uuid") throw error;
 }

@@ -15,13 +15,13 @@ import { type Authentication, channelOfAttempt, isErased, isVerification, withou
 import { stateOf } from "../domain/check.js";
 import { type Account, guessBudgetError, type Policy } from "../domain/policy.js";
 import { timestamp } from "../domain/time.js";
-import { VerifierError } from "../errors.js";
+import { undefinedFor, VerifierError } from "../errors.js";
 import { storedNumber } from "../messages/number-windows.js";
 import { channelOf, correlated, fateOf, standingOf, toCheckResult } from "./answers.js";
 import { checkCode } from "./check.js";
 import type { Context } from "./context.js";
 import { type CheckCall, idOfEarlier, keyedStart } from "./idempotency.js";
-import { isRejected, openAmong, sendInSlot, unknownIsUndefined } from "./slots.js";
+import { isRejected, openAmong, sendInSlot } from "./slots.js";
 
 /**
  * Starts a verification of a number, or sends again in the open one: a create in the number's slot, or else a retry of
@@ -82,7 +82,8 @@ export async function checkVerification(
   const { clock, records } = context;
   const { customer } = account;
   const checkOne = async (authentication_uuid: string, call: CheckCall): Promise<VerificationCheckResult> => {
-    const verdict = await checkCode(context, account, { customer_uuid: customer, authentication_uuid, check_code }, call).catch(unknownIsUndefined);
+    const request = { customer_uuid: customer, authentication_uuid, check_code };
+    const verdict = await checkCode(context, account, request, call).catch(undefinedFor("invalid_auth_uuid"));
     if (verdict === undefined || verdict.status === "expired_auth" || verdict.status === "already_validated") return { status: "not_found" };
     const { status, after } = verdict;
     const answer = toCheckResult(after, status, account.policy, clock.now());
