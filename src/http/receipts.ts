@@ -59,7 +59,7 @@ async function readBy({ clock, monitor }: Messages, source: ReceiptSource, reque
     throw new TypeError("it returned neither { receipts } nor { refused }");
   } catch (err) {
     monitor.throttledLog.error({ err, provider: source.provider }, `the receipt source ${source.provider} failed; the carrier is asked to try again`);
-    throw new VerifierError("unavailable", "The receipt cannot be verified at the moment; try again.");
+    throw cannotVerify();
   }
 }
 
@@ -73,25 +73,25 @@ function bytesOf({ monitor }: Messages, provider: string, body: HttpBody): Uint8
   }
 }
 
+const cannotVerify = () => new VerifierError("unavailable", "The receipt cannot be verified at the moment; try again.");
+
 async function settle(messages: Messages, provider: string, reading: ReceiptReading, url: ReceiptTarget | undefined): Promise<HttpResponse> {
+  const { throttledLog } = messages.monitor;
   if ("refused" in reading) {
     if (reading.refused === "unavailable") {
-      messages.monitor.throttledLog.error(
-        { provider, reason: reading.reason },
-        `receipts of ${provider} cannot be verified; the carrier is asked to try again`,
-      );
-      throw new VerifierError("unavailable", "The receipt cannot be verified at the moment; try again.");
+      throttledLog.error({ provider, reason: reading.reason }, `receipts of ${provider} cannot be verified; the carrier is asked to try again`);
+      throw cannotVerify();
     }
-    messages.monitor.throttledLog.warn({ provider, refused: reading.refused, reason: reading.reason }, `a receipt of ${provider} was rejected`);
+    throttledLog.warn({ provider, refused: reading.refused, reason: reading.reason }, `a receipt of ${provider} was rejected`);
     throw new VerifierError(reading.refused === "malformed" ? "bad_request" : "forbidden", `The receipt was rejected: ${reading.reason}`);
   }
   const { receipts, ignored = [], vouched, reply } = reading;
   const sound = receipts.map(parseReceipt).filter((receipt) => typeof receipt !== "string");
-  if (sound.length < receipts.length) messages.monitor.throttledLog.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
+  if (sound.length < receipts.length) throttledLog.error({ provider }, "a receipt source returned an invalid receipt, which is ignored");
   const settling = settleReceipts(messages, sound, { url, origin: { provider, vouched: vouched !== false } });
   // A carrier that asks what to say does not ask again.
   const lost = (err: unknown) => {
-    messages.monitor.throttledLog.error({ err, provider }, `a receipt of ${provider} could not be stored, and will not come again`);
+    throttledLog.error({ err, provider }, `a receipt of ${provider} could not be stored, and will not come again`);
     return 0;
   };
   const trusted = await (reply === undefined ? settling : settling.catch(lost));
