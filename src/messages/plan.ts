@@ -72,6 +72,8 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
   const route = test === undefined ? planRoute(messages, destination) : undefined;
   const channel = route?.channel ?? sender.channel;
   const { fallbackAt, keptUntil }: Replacement = test === undefined ? replacementOf(messages, auth, destination, now, route?.route, given) : {};
+  const texts = given?.text === undefined ? [code] : [code, given.text];
+  const kept = keptUntil === undefined ? undefined : { sealed: keptCodes.seal(ownerOf(auth), texts), until: keptUntil };
   const cost: Cost = test === undefined ? parsePrice(route?.price) : "free";
   const ceilings = ceilingsOf(policy.limits, channel);
   const unpriced = unpricedRefusal(cost, ceilings, now);
@@ -83,10 +85,7 @@ export function planMessage(messages: Messages, auth: Authentication, policy: Po
       ...(channel !== undefined && channel !== "sms" && { channel }),
       ...(fallback && { fallback }),
       fallbackAt,
-      kept:
-        keptUntil === undefined
-          ? undefined
-          : { sealed: keptCodes.seal(ownerOf(auth), given?.text === undefined ? [code] : [code, given.text]), until: keptUntil },
+      kept,
     }),
     isRouted: fallback === undefined || route !== undefined,
     code,
