@@ -100,8 +100,8 @@ async function commitMessage<Status extends string>(
     const before = decision.send;
     const { network, unreachable } = outside;
     const message = planMessage(messages, before, account.policy, moment.now, { network, unreachable, given, channel, fallback });
-    if (!message.isRouted) return { result: { refusal: { status: "rate_limited", decision: noOtherRoute(moment.now), auth: before } } };
-    if (message.unpriced !== undefined) return { result: { refusal: { status: "rate_limited", decision: message.unpriced, auth: before } } };
+    const unsent = message.isRouted ? message.unpriced : noOtherRoute(moment.now);
+    if (unsent !== undefined) return { result: { refusal: { status: "rate_limited", decision: unsent, auth: before } } };
     const commit = (tried = toCommit(messages, account, isNew, outside, held, before, message, moment, exempt));
     const counts = commit.charges.flatMap((charge, at) => (isRead(messages, charge) ? at : []));
     return { result: { commit }, next: commit.message.next, claims: claimsOf(commit), counts, token: commit.token };
