@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { WishedChannel } from "./channel.js";
 import type { CallerErrorCode } from "./error.js";
-import { described, PhoneNumber, Timestamp, Uuid } from "./fields.js";
+import { CustomerUuid, described, PhoneNumber, Timestamp, Uuid } from "./fields.js";
 
 export const deviceTypes = ["IOS", "ANDROID", "WEB"] as const;
 export type DeviceType = (typeof deviceTypes)[number];
@@ -23,7 +23,7 @@ const proof = z.string("must be a string").min(1, "must be 1 to 8192 characters"
 
 /** Request body of Create authentication (docs/contract.md#create-authentication). Unknown fields are ignored. */
 export const CreateAuthenticationRequest = z.object({
-  customer_uuid: described(Uuid, "The caller's customer identifier."),
+  customer_uuid: CustomerUuid,
   phone_number: PhoneNumber,
   app_realm: described(realm.optional(), "Android SMS Retriever hash; goes with device_type ANDROID."),
   app_version: described(printable.optional(), "Version of the caller's app. No invisible characters."),

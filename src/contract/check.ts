@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { gaps, toAsciiDigits } from "./digits.js";
-import { described, Uuid } from "./fields.js";
+import { CustomerUuid, described, Uuid } from "./fields.js";
 
 export const checkStatuses = ["valid", "invalid", "without_attempt", "rate_limited", "already_validated", "expired_auth"] as const;
 export type CheckStatus = (typeof checkStatuses)[number];
@@ -22,7 +22,7 @@ export const CheckCode = z
 export const CheckRequest = z.object({
   authentication_uuid: described(Uuid, "Returned by Create authentication."),
   check_code: described(CheckCode, "The code the user entered. Spaces, hyphens and invisible characters are dropped; at least one character must be left."),
-  customer_uuid: described(Uuid, "The caller's customer identifier."),
+  customer_uuid: CustomerUuid,
 });
 export type CheckRequest = z.infer<typeof CheckRequest>;
 

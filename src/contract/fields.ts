@@ -13,6 +13,8 @@ export function described<S extends z.ZodType>(schema: S, description: string): 
 /** "any string with the shape of a UUID (version bits are not checked)" (docs/contract.md#uuids). Letters are read as lower case. */
 export const Uuid = z.guid("must be a UUID, for example 2f0e6f5c-3b7a-4d58-9c1e-6a1b2c3d4e5f").toLowerCase();
 
+export const CustomerUuid = described(Uuid, "The caller's customer identifier.");
+
 /** A timestamp in a response: `YYYY-MM-DDTHH:MM:SS.sssZ` (docs/contract.md#timestamps). */
 export const Timestamp = z.iso.datetime({ precision: 3 });
 

@@ -1,5 +1,5 @@
 import * as z from "zod";
-import { described, PhoneNumber, Uuid } from "./fields.js";
+import { CustomerUuid, described, PhoneNumber } from "./fields.js";
 
 export const lineTypes = [
   "FixedLine",
@@ -18,7 +18,7 @@ export type LineType = (typeof lineTypes)[number];
 
 /** Input of Lookup (docs/contract.md#lookup): the path's phone_number and the customer-uuid header. */
 export const LookupRequest = z.object({
-  customer_uuid: described(Uuid, "The caller's customer identifier."),
+  customer_uuid: CustomerUuid,
   phone_number: PhoneNumber,
 });
 export type LookupRequest = z.infer<typeof LookupRequest>;

@@ -1,6 +1,6 @@
 import * as z from "zod";
 import { WishedChannel } from "./channel.js";
-import { described, Timestamp, Uuid } from "./fields.js";
+import { CustomerUuid, described, Timestamp, Uuid } from "./fields.js";
 
 export const retryStatuses = ["approved", "denied", "no_attempt", "rate_limited", "expired_auth", "already_validated"] as const;
 export type RetryStatus = (typeof retryStatuses)[number];
@@ -8,7 +8,7 @@ export type RetryStatus = (typeof retryStatuses)[number];
 /** Request body of Retry (docs/contract.md#retry-operation). */
 export const RetryRequest = z.object({
   authentication_uuid: described(Uuid, "Returned by Create authentication."),
-  customer_uuid: described(Uuid, "The caller's customer identifier."),
+  customer_uuid: CustomerUuid,
   channel: described(
     WishedChannel,
     "An addition to the specification: the channel that the user wishes for; voice for a call. Default: a call if the create was one, otherwise the service chooses.",
