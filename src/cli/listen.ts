@@ -1,15 +1,11 @@
+import { once } from "node:events";
 import type { Server } from "node:http";
+import type { AddressInfo } from "node:net";
 
 /** Listens and returns the port, which the system chooses if `port` is 0. Rejects with the error of node:net. */
-export function listen(server: Server, host: string, port: number): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once("error", reject);
-    server.listen(port, host, () => {
-      server.off("error", reject);
-      const address = server.address();
-      resolve(typeof address === "object" && address !== null ? address.port : port);
-    });
-  });
+export async function listen(server: Server, host: string, port: number): Promise<number> {
+  await once(server.listen(port, host), "listening");
+  return (server.address() as AddressInfo).port;
 }
 
 /** Explains why listening failed, and the fix. `portOption`: the option that sets the port. */
