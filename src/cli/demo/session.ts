@@ -1,9 +1,9 @@
-import { getCountries, getCountryCallingCode } from "libphonenumber-js/max";
+import { type CountryCode, getCountries, getCountryCallingCode } from "libphonenumber-js/max";
 import { defaultPolicy } from "../../domain/policy.js";
 import type { DevIdentity } from "../identity.js";
 
 /** The main country of each shared calling code. */
-const mainCountries: readonly string[] = ["US", "RU", "GB", "IT", "NO", "AU", "MA", "RE", "SH", "FI", "GP", "CW"];
+const mainCountries: readonly CountryCode[] = ["US", "RU", "GB", "IT", "NO", "AU", "MA", "RE", "SH", "FI", "GP", "CW"];
 
 export type DevSession = ReturnType<typeof createSession>;
 
@@ -15,7 +15,7 @@ export type DevSession = ReturnType<typeof createSession>;
 export function createSession(identity: DevIdentity, url: string, carrier?: string) {
   const calling_codes: Record<string, string[]> = {};
   for (const country of [...mainCountries, ...getCountries().filter((other) => !mainCountries.includes(other))]) {
-    (calling_codes[getCountryCallingCode(country as ReturnType<typeof getCountries>[number])] ??= []).push(country);
+    (calling_codes[getCountryCallingCode(country)] ??= []).push(country);
   }
   const { customer_uuid, api_key, hasty } = identity;
   return {
