@@ -33,10 +33,10 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
   }
   if (service === undefined || stop.aborted) return 0;
 
-  const { verifier, health, main } = service;
+  const { verifier, health, server, connections } = service;
   let metrics: Awaited<ReturnType<typeof openMetrics>> | undefined;
   try {
-    const url = urlOf(settings.host, await listenOn(main.server, settings.host, settings.port, "--port"));
+    const url = urlOf(settings.host, await listenOn(server, settings.host, settings.port, "--port"));
     if (settings.metricsPort !== undefined) metrics = await openMetrics(verifier, settings.host, settings.metricsPort);
     tell({ type: "listening", url, ...(metrics && { metrics: metrics.url }), pid: process.pid });
   } catch (error) {
@@ -48,12 +48,12 @@ export async function runServe(settings: ServeSettings, { out, err }: DevOutput,
   await stopped;
   tell({ type: "stopping", drain: settings.drain, grace: settings.grace });
   health.leave();
-  main.connections.leave();
+  connections.leave();
   if (settings.drain > 0) await sleep(settings.drain * 1000);
   const over = new AbortController();
   // Unlike `AbortSignal.timeout`, this timer keeps the process alive.
   const timer = setTimeout(() => over.abort(), settings.grace * 1000);
-  const cut_off = await main.connections.stop(over.signal);
+  const cut_off = await connections.stop(over.signal);
   const closing = verifier.close().then(
     () => "yes",
     (error: unknown) => String((error as Error)?.message ?? error),
@@ -77,5 +77,5 @@ async function prepare(settings: ServeSettings, tell: (line: object) => void, wa
   const server = limitedServer(serviceListener(verifier, made, health, tell));
   const connections = followConnections(server);
   answerRefused(server, connections, tell);
-  return { verifier, health, main: { server, connections } };
+  return { verifier, health, server, connections };
 }
