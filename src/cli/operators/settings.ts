@@ -21,10 +21,8 @@ export type OperatorSettings = ReturnType<typeof readOperatorSettings>;
 /** Reads the arguments after the command, and the environment. Throws a `TypeError` that names the invalid one. */
 export function readOperatorSettings(command: OperatorCommand, args: readonly string[], env: Environment) {
   const { values, positionals } = parse(command, args, options, Number.POSITIVE_INFINITY);
-  const [first, second] = positionals;
-  const [typed, module] = command === "stats" ? ["", first] : [first, second];
+  const [typed, module, surplus] = command === "stats" ? ["", ...positionals] : positionals;
   if (typed === undefined) throw new TypeError(`${command} needs the number: phoneproof ${command} +33612345678`);
-  const surplus = positionals[command === "stats" ? 1 : 2];
   if (surplus !== undefined) throw new TypeError(`unexpected argument "${surplus}": put a number that has spaces in quotation marks`);
   const number = typed.replace(/[\s().-]/g, "");
   if (command !== "stats" && !e164.test(number)) throw new TypeError(notANumber);
