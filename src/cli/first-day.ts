@@ -1,4 +1,5 @@
 import type { Verifier } from "../create-verifier.js";
+import { day } from "../domain/time.js";
 
 /** Printed next to a rejection. */
 export interface Hint {
@@ -8,8 +9,6 @@ export interface Hint {
 
 /** Rules that messages of a developer who does not enter the codes fill first. */
 const filledByTests: ReadonlySet<string> = new Set(["range 4", "range 5", "range 6", "country", "newCountries", "address"]);
-
-const day = 86_400_000;
 
 /** As far back as is looked for earlier messages: they prove that the verifier is older than a day. */
 const lookBack = 8 * day;

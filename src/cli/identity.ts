@@ -1,5 +1,6 @@
 import { randomBytes, randomUUID } from "node:crypto";
 import { generateApiKey } from "../access/accounts.js";
+import { day } from "../domain/time.js";
 import type { Store } from "../ports/store.js";
 import type { Identity } from "./settings.js";
 
@@ -17,7 +18,7 @@ export async function knownIdentity(store: Store): Promise<Identity | undefined>
   return record === undefined ? undefined : (JSON.parse(record.data) as Identity);
 }
 
-const keptFor = 50 * 365 * 86_400_000;
+const keptFor = 50 * 365 * day;
 
 /**
  * Completes the identity. Missing values are created by the first process that asks, and stored, so that the stored

@@ -1,4 +1,5 @@
 import { createInterface } from "node:readline/promises";
+import { day } from "../../domain/time.js";
 import type { Stats } from "../../observability/statistics.js";
 import type { DevOutput } from "../start.js";
 import { defaultDays, noSecret, notANumber, type OperatorSettings } from "./settings.js";
@@ -15,8 +16,6 @@ interface Done {
   readonly text: string;
   readonly done: boolean;
 }
-
-const day = 86_400_000;
 
 const commands: Readonly<Record<OperatorSettings["command"], (asked: Asked) => Promise<Done>>> = { why, unlock, erase, stats };
 

@@ -1,4 +1,5 @@
 import { createHash } from "node:crypto";
+import { day } from "../../domain/time.js";
 
 /** The value at a path of own keys and indexes; undefined if the path ends early. */
 export function pick(value: unknown, ...path: readonly (string | number)[]): unknown {
@@ -59,5 +60,5 @@ export function timeOf(value: unknown): number | undefined {
 /** Whether a timestamp is of an earlier day (UTC) than `now`, in milliseconds since the epoch. */
 export function isBeforeToday(value: unknown, now: number): boolean {
   const at = timeOf(value);
-  return at !== undefined && at < now - (now % 86_400_000);
+  return at !== undefined && at < now - (now % day);
 }
