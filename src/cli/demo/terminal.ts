@@ -32,7 +32,7 @@ export function jsonTerminal(out: (text: string) => void): Terminal {
     call: ({ method, path, status, answer, took }) => line({ type: "call", method, path, http: status, ...answer, took }),
     hint: (hint) => line({ type: "hint", ...hint }),
     callback: ({ authentication_uuid, sequence, status, outcome, reason }) =>
-      line({ type: "callback", authentication_uuid, sequence, status, outcome, ...(reason !== undefined && { reason }) }),
+      line({ type: "callback", authentication_uuid, sequence, status, outcome, reason }),
   };
 }
 
