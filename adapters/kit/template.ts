@@ -20,6 +20,11 @@ export function refuseStrangers(owner: string, templates: readonly Template[], k
     if (!known.includes(key)) throw optionError(owner, "url, headers, form or json", `has an unknown placeholder ${stranger}`, fix);
 }
 
+/** Fills each template of a record. */
+export function fillEach(templates: Readonly<Record<string, Template>>, plain: (template: Template) => string): Record<string, string> {
+  return Object.fromEntries(Object.entries(templates).map(([key, template]) => [key, plain(template)]));
+}
+
 /** Fills every string of a JSON template. */
 export function fillJson(template: JsonTemplate, plain: (template: Template) => string): unknown {
   if (typeof template === "string") return plain(template);

@@ -5,7 +5,7 @@ import { pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
-import { fill, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
+import { fill, fillEach, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
 import { fact, type LookupOptions, lineTypeOf, lookupOver, networkOf } from "./provider.js";
 
 export type { AnswerTest, JsonTemplate };
@@ -90,15 +90,12 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
     request({ phone_number, country_code = "" }) {
       const values: Record<Placeholder, string> = { number: phone_number, number_digits: digits(phone_number), country: country_code };
       const plain = (template: Template) => fill(template, (key: Placeholder) => values[key]);
-      const made =
-        typeof headers === "function"
-          ? synchronous("headers", headers(phone_number))
-          : Object.fromEntries(Object.entries(headers).map(([key, one]) => [key, plain(one)]));
+      const made = typeof headers === "function" ? synchronous("headers", headers(phone_number)) : fillEach(headers, plain);
       return {
         method,
         url: fill(url, (key: Placeholder) => encodeURIComponent(values[key])),
         headers: Object.fromEntries(Object.entries(made).map(([key, value]) => [key.toLowerCase(), value])),
-        ...(form !== undefined && { form: new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)])) }),
+        ...(form !== undefined && { form: new URLSearchParams(fillEach(form, plain)) }),
         ...(json !== undefined && { json: fillJson(json, plain) }),
       };
     },

@@ -5,7 +5,7 @@ import { type AnswerTest, openPath, openTest } from "../kit/answer-test.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
 import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
-import { fill, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
+import { fill, fillEach, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
 import { type Placeholder, placeholders } from "./http-template.js";
 import { type CarrierOptions, carrierSender } from "./kit/carrier-sender.js";
@@ -118,7 +118,7 @@ export function httpSender(options: HttpSenderOptions): SmsSender {
         method,
         url: typeof url === "function" ? synchronous("url", url(message, from)) : fill(url, (key: Placeholder) => encodeURIComponent(value(key))),
         headers: named,
-        ...(form !== undefined && { form: new URLSearchParams(Object.entries(form).map(([key, template]): [string, string] => [key, plain(template)])) }),
+        ...(form !== undefined && { form: new URLSearchParams(fillEach(form, plain)) }),
         ...(json !== undefined && { json: fillJson(json, plain) }),
         ...(body !== undefined && { body: synchronous("body", body(message, from)) }),
       };
