@@ -52,13 +52,14 @@ export function telnyxLookup(options: TelnyxLookupOptions): LookupProvider {
       const data = pick(json, "data");
       if (!isRecord(data)) return undefined;
       const moved = ported.get(pick(data, "portability", "ported_status"));
-      const { mobile_country_code: mcc, mobile_network_code: mnc } = isRecord(data["carrier"]) ? data["carrier"] : {};
-      const named = fact("carrier", pick(data, "carrier", "name"));
+      const carrier = pick(data, "carrier");
+      const mcc = pick(carrier, "mobile_country_code");
       return {
-        ...(named.carrier === undefined ? fact("carrier", pick(data, "carrier", "normalized_carrier")) : named),
-        ...lineTypeOf(lineTypes, pick(data, "carrier", "type")),
+        ...fact("carrier", pick(carrier, "normalized_carrier")),
+        ...fact("carrier", pick(carrier, "name")),
+        ...lineTypeOf(lineTypes, pick(carrier, "type")),
         // Without a country code the network code is Telnyx' own number.
-        ...(/^\d{3}$/.test(String(mcc)) && { ...fact("mcc", mcc), ...fact("mnc", mnc) }),
+        ...(/^\d{3}$/.test(String(mcc)) && { ...fact("mcc", mcc), ...fact("mnc", pick(carrier, "mobile_network_code")) }),
         ...(moved !== undefined && { number_ported: moved }),
       };
     },
