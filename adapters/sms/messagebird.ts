@@ -6,7 +6,7 @@ import { digits } from "../kit/spelling.js";
 import { type CarrierOptions, carrierOptions, carrierSender, type Variables } from "./kit/carrier-sender.js";
 import { acceptedAs, rejectedWith } from "./kit/outcomes.js";
 import { badSignature, expired, isoTime, malformed, openSecrets, readReport, statusWords } from "./kit/report.js";
-import { claimTime, readJwt, sameText, sha256Hex } from "./kit/signature.js";
+import { claimTime, isSha256Of, readJwt } from "./kit/signature.js";
 
 export interface MessageBirdSenderOptions extends CarrierOptions {
   readonly accessKey: string;
@@ -85,9 +85,9 @@ export function messageBirdReceipts(options: { readonly signingKey: string | rea
       if (token === undefined) return badSignature("there is no MessageBird-Signature-JWT header");
       const claims = keys.map((key) => readJwt(token, key)).find((found) => found !== undefined);
       if (claims === undefined || claims["iss"] !== "MessageBird") return badSignature("the token is not signed by MessageBird with signingKey");
-      if (!sameHash(claims["url_hash"], request.url))
+      if (!isSha256Of(request.url, claims["url_hash"]))
         return badSignature("the URL is not the one that was signed: is the public URL the exact one that MessageBird was given?");
-      if ((request.body.length > 0 || claims["payload_hash"] !== undefined) && !sameHash(claims["payload_hash"], request.body))
+      if ((request.body.length > 0 || claims["payload_hash"] !== undefined) && !isSha256Of(request.body, claims["payload_hash"]))
         return badSignature("the body is not the one that was signed");
       const expiresAt = claimTime(claims["exp"]);
       const notBefore = claimTime(claims["nbf"]);
@@ -109,8 +109,4 @@ export function messageBirdReceipts(options: { readonly signingKey: string | rea
       );
     },
   };
-}
-
-function sameHash(claim: unknown, content: Uint8Array | string): boolean {
-  return typeof claim === "string" && sameText(claim.toLowerCase(), sha256Hex(content));
 }

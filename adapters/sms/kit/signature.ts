@@ -10,6 +10,11 @@ export function sha256Hex(bytes: Uint8Array | string): string {
   return createHash("sha256").update(bytes).digest("hex");
 }
 
+/** Whether `hash`, in either case, is the SHA-256 of the bytes. */
+export function isSha256Of(bytes: Uint8Array | string, hash: unknown): boolean {
+  return typeof hash === "string" && sameText(hash.toLowerCase(), sha256Hex(bytes));
+}
+
 /** The parameters sorted by name, then value, in one pass: a stranger may post tens of thousands. */
 export function sortedPairs(form: URLSearchParams): [name: string, value: string][] {
   const order = (a: string, b: string) => (a < b ? -1 : a > b ? 1 : 0);

@@ -1,7 +1,7 @@
 import { createHmac } from "node:crypto";
 import type { ReceiptReading, ReceiptRequest } from "../../../src/ports/receipts.js";
 import { badSignature, bodyForm, malformed } from "./report.js";
-import { sameText, sha256Hex, sortedPairs } from "./signature.js";
+import { isSha256Of, sameText, sortedPairs } from "./signature.js";
 
 /** The form of an authentic request from Twilio, or why it is not one. */
 export function readTwilioRequest(request: ReceiptRequest, tokens: readonly string[]): URLSearchParams | ReceiptReading {
@@ -18,7 +18,7 @@ export function readTwilioRequest(request: ReceiptRequest, tokens: readonly stri
     return badSignature(
       "X-Twilio-Signature does not match this URL and body: is the public URL the exact one that Twilio was given, and authToken the primary one?",
     );
-  if (bodyHash !== null && !sameText(bodyHash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
+  if (bodyHash !== null && !isSha256Of(request.body, bodyHash)) return badSignature("the body is not the one that was signed");
   return form;
 }
 

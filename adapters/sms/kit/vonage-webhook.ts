@@ -1,6 +1,6 @@
 import type { ReceiptReading, ReceiptRequest } from "../../../src/ports/receipts.js";
 import { badSignature, expired, isStale, openSecrets, openTolerance } from "./report.js";
-import { claimTime, readJwt, sameText, sha256Hex } from "./signature.js";
+import { claimTime, isSha256Of, readJwt } from "./signature.js";
 
 export interface VonageWebhookOptions {
   /** The account's signature secret; a list allows rotation. */
@@ -21,8 +21,7 @@ export function refuseVonage(request: ReceiptRequest, now: number, { secrets, to
   if (token === undefined) return badSignature("there is no bearer token");
   const claims = secrets.map((secret) => readJwt(token, secret)).find((found) => found !== undefined);
   if (claims === undefined) return badSignature("the token is not signed with signatureSecret");
-  const hash = claims["payload_hash"];
-  if (typeof hash !== "string" || !sameText(hash.toLowerCase(), sha256Hex(request.body))) return badSignature("the body is not the one that was signed");
+  if (!isSha256Of(request.body, claims["payload_hash"])) return badSignature("the body is not the one that was signed");
   const issuedAt = claimTime(claims["iat"]);
   const expiresAt = claimTime(claims["exp"]);
   if (issuedAt === undefined) return badSignature("the token does not say when it was issued");
