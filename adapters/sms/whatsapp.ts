@@ -27,8 +27,7 @@ export const whatsappVariables: Variables = {
 };
 
 /** "Message undeliverable": the number has no WhatsApp account, or one that cannot receive this message. */
-const undeliverable = "131026";
-const notOnWhatsapp: ReadonlySet<string> = new Set([undeliverable]);
+const notOnWhatsapp = new Set(["131026"]);
 
 /**
  * Sends codes by WhatsApp, through Meta's Cloud API ("Authentication templates",
@@ -71,7 +70,7 @@ export function whatsappSender(options: WhatsappSenderOptions): SmsSender {
     }),
     accepted: ({ json }) => acceptedAs(pick(json, "messages", 0, "id")),
     errorCode: ({ json }) => pick(json, "error", "code"),
-    unreachable: (code) => code === undeliverable,
+    unreachable: (code) => notOnWhatsapp.has(code),
     // "Phone numbers", developers.facebook.com/documentation/business-messaging/whatsapp/business-phone-numbers.
     credentials: ({ baseUrl }) => ({ url: `${numberAt(baseUrl)}?fields=id`, method: "GET", headers }),
     // "Access token has expired".
