@@ -1,4 +1,4 @@
-import { emptyBody, tags } from "./pdu.js";
+import { emptyBody, tags, userDataHeader } from "./pdu.js";
 
 /** The fields that a receipt is read from. */
 export interface Deliver {
@@ -34,11 +34,8 @@ export function readDeliver(body: Buffer): Deliver | undefined {
   return { esmClass, dataCoding, text: textOf(esmClass, text), parameters };
 }
 
-/** Bit of esm_class (5.2.12): the text begins with a user data header, whose first octet is the length of the rest. */
-const headerBit = 0x40;
-
 function textOf(esmClass: number, userData: Buffer): Buffer {
-  return (esmClass & headerBit) === 0 ? userData : userData.subarray(1 + (userData[0] ?? 0));
+  return (esmClass & userDataHeader) === 0 ? userData : userData.subarray(1 + (userData[0] ?? 0));
 }
 
 /** The offset after service_type, source and destination, with which both bodies begin. */

@@ -1,5 +1,5 @@
 import { segmentsOf } from "../../../src/domain/gsm.js";
-import { emptyBody, tags } from "./pdu.js";
+import { emptyBody, tags, userDataHeader } from "./pdu.js";
 import type { Settings } from "./settings.js";
 import { codingOf, octetsOf } from "./text.js";
 
@@ -14,8 +14,6 @@ export interface Part {
 
 /** data_coding of UCS-2 (5.2.19). */
 const ucs2 = 8;
-/** Bit of esm_class (5.2.12): short_message begins with a header. */
-const headerBit = 0x40;
 /** Maximum number of parts that headers and parameters can count. */
 const mostParts = 255;
 
@@ -39,7 +37,7 @@ export function partsOf(
   if (longMessages === "payload") return [{ ...plain, parameters: [[tags.messagePayload, octets(text)]] }];
   return segments.map((segment, index): Part => {
     if (longMessages === "udh")
-      return { ...plain, esmClass: headerBit, shortMessage: Buffer.concat([header(reference, segments.length, index + 1), octets(segment)]) };
+      return { ...plain, esmClass: userDataHeader, shortMessage: Buffer.concat([header(reference, segments.length, index + 1), octets(segment)]) };
     return {
       ...plain,
       shortMessage: octets(segment),

@@ -26,6 +26,9 @@ export const tags = {
   messageState: 0x0427,
 } as const;
 
+/** Bit of esm_class (5.2.12): the text begins with a user data header, whose first octet is the length of the rest. */
+export const userDataHeader = 0x40;
+
 /** Octets of a header: command_length, command_id, command_status and sequence_number, four octets each. */
 const headerLength = 16;
 /** The longest PDU accepted from a peer: its largest parameter, message_payload, ends at 64 KiB. */
