@@ -164,9 +164,9 @@ export interface VerifierOptions {
    */
   readonly phoneValidation?: "valid" | "possible" | undefined;
   /**
-   * Numbers in E.164 form, exempt from validity and `countries`. A string gets real messages, under all caps and spam
-   * rules. An object is never sent to and is exempt from them, for app review and tests: anyone who knows its code
-   * passes.
+   * Numbers in E.164 form, exempt from validity, `countries` and line types. A string gets real messages, under all caps
+   * and spam rules. An object is never sent to and is exempt from them, for app review and tests: anyone who knows its
+   * code passes.
    */
   readonly testNumbers?: readonly (string | TestNumber)[] | undefined;
   /** Numbers in E.164 form, or prefixes that end in `*`, that never receive a message. Default: none. */
