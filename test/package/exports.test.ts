@@ -124,7 +124,7 @@ const surface: Readonly<Record<string, { readonly exports: readonly string[]; re
   "./senders/whatsapp": { exports: ["whatsappReceipts", "whatsappSender", "whatsappVariables"], loads: [] },
   "./otel": { exports: ["openTelemetry"], loads: ["@opentelemetry/api"] },
   "./webhooks": { exports: ["WebhookError", "verifyWebhook"], loads: [] },
-  "./router": { exports: ["router"], loads: ["zod"] },
+  "./router": { exports: ["router"], loads: ["libphonenumber-js/max", "zod"] },
   "./senders/console": { exports: ["consoleSender"], loads: [] },
   "./testing": {
     exports: ["createTestVerifier", "fixedClock", "scenarios", "senderContract", "simulate", "storeContract"],
