@@ -124,6 +124,23 @@ describe.runIf(installed)("on a cluster", () => {
       await close();
     });
 
+    it("claims stay if the record has landed, and a client that sends it again is rejected", async () => {
+      const { client, close } = await connect();
+      const { run } = recognise(client);
+      const twice: RunScript = async (script, keys, args) => {
+        const reply = await run(script, keys, args);
+        if (args[0]?.startsWith("record ")) throw new Error("TRYAGAIN Multiple keys request during rehashing of slot");
+        return reply;
+      };
+      const record = aRecord();
+      const window = `${record.customer}:a`;
+      const store = redisStore({ client: twice, cluster: true });
+      await expect(store.commit({ claims: [aMember(window)], record })).rejects.toThrow(/TRYAGAIN.*wait until it is moved/);
+      expect(await store.find(record.customer, record.id)).toEqual(stored(record));
+      expect(await store.members(window, 10)).toHaveLength(1);
+      await close();
+    });
+
     it("a node that does not respond does not hold up leases from the others", async () => {
       const { client, close } = await connect();
       const store = redisStore({ client, prefix: `p${randomUUID()}` });

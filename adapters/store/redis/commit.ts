@@ -19,6 +19,9 @@ const ticketLife = 10 * 60 * 1000;
 /** Milliseconds for which Redis must keep an entry with this life. */
 export const ttl = ({ now, keepUntil }: Expiry) => Math.max(keepUntil - now, 0) + grace;
 
+/** Returns "=" and the stored text of a record or a value, or "-" if there is none. */
+export const readScript = `local stored = redis.call("GET", KEYS[1]) return stored and "=" .. stored or "-"`;
+
 /** A result, or a record other than the expected one, as stored. */
 type Outcome = CommitResult | { readonly done: false; readonly refusedBy?: undefined; readonly stored: string };
 
@@ -56,6 +59,12 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     return run(head, [key, wake], change, packRecord(record));
   }
 
+  /** `true` also if the record cannot be read: its claims then stay. */
+  async function hasLanded({ customer, id, tokens }: RecordWrite): Promise<boolean> {
+    const reply = await ask(readScript, [keys.record(customer, id).record], []).catch(() => undefined);
+    return reply === undefined || (reply !== "-" && parseRecord({ customer, id }, reply.slice(1)).tokens.includes(tokens[0] ?? ""));
+  }
+
   async function steps({ claims = [], asks = [], expected = null, revoke, counts = claims.map((_, at) => at) }: Change, record: RecordWrite): Promise<Outcome> {
     const [token, call] = [packToken(record.tokens[0]), newCall()];
     const adding = claims.filter((claim) => !givesBack(claim));
@@ -70,8 +79,8 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
     // other record.
     const undo = async () => void (adding.length > 0 && (await runUnder(token, "undo", `a${call}`, { revoke: { token, claims: adding } })));
     const stored = await writeRecord({ expected: added.done ? expected : (record.tokens[0] ?? "") }, record).catch(async (error) => {
-      // The claims' slot may still be writable.
-      if (isRejection(error)) await undo().catch(() => undefined);
+      // The claims' slot may still be writable. The client may have sent the record twice, and the first may have landed.
+      if (isRejection(error) && !(await hasLanded(record))) await undo().catch(() => undefined);
       throw error;
     });
     if (!stored.done) {
@@ -102,7 +111,7 @@ export function commitOn(ask: Ask, keys: Keys, cluster: boolean): Store["commit"
   };
 }
 
-/** Whether the server surely wrote nothing. */
+/** Whether the server rejected the write, the last time that it was sent. */
 const isRejection = (error: unknown) => /\b(TRYAGAIN|CLUSTERDOWN|OOM|NOREPLICAS|MISCONF|READONLY|NOPERM)\b/.test(String(error));
 const newCall = () => randomBytes(6).toString("base64url");
 const givesBack = (claim: Claim) => ("sum" in claim ? claim.weight < 0 : claim.out === true);

@@ -2,7 +2,7 @@ import type { Store, StoredRecord } from "../../../src/ports/store.js";
 import { onlyOptions } from "../../kit/option-error.js";
 import { CorruptRecord, refuseLarge } from "../../kit/store.js";
 import { errorOf, type RedisClient, recognise } from "./clients.js";
-import { commitOn, ttl } from "./commit.js";
+import { commitOn, readScript, ttl } from "./commit.js";
 import deleteScript from "./delete.lua";
 import inspectScript from "./inspect.lua";
 import { keysUnder, listName, parseMember, parseRecord, partName, windowName } from "./keys.js";
@@ -33,9 +33,6 @@ export interface RedisStoreOptions {
    */
   readonly shards?: number;
 }
-
-/** Returns "=" and the stored text of a record or a value, or "-" if there is none. */
-const readScript = `local stored = redis.call("GET", KEYS[1]) return stored and "=" .. stored or "-"`;
 
 /** Stores the value ARGV[1] for ARGV[2] milliseconds, or as long as the one that it replaces, if that is longer. */
 const putScript = 'redis.call("SET", KEYS[1], ARGV[1], "PX", math.max(ARGV[2], redis.call("PTTL", KEYS[1]))) return "+"';
