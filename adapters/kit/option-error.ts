@@ -17,6 +17,12 @@ export function requireText(owner: string, option: string, value: unknown, fix: 
   return value.trim();
 }
 
+/** @throws TypeError unless `value` is undefined or an object: the entries of a text or a list would be its characters or places. */
+export function requireFields(owner: string, option: string, value: unknown): void {
+  if (value !== undefined && (typeof value !== "object" || value === null || Array.isArray(value)))
+    throw optionError(owner, option, "must be an object of texts", 'For example { "x-key": "…" }.');
+}
+
 /** @throws TypeError unless `value` is undefined, or a number of seconds, above 0 and at most 24 days. */
 export function requireSeconds(owner: string, option: string, value: number | undefined, fix: string): number | undefined {
   // A longer timer would end at once.

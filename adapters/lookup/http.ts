@@ -2,7 +2,7 @@ import { synchronous } from "../../src/domain/promises.js";
 import type { LookupFacts, LookupProvider } from "../../src/ports/lookup-provider.js";
 import { type AnswerTest, openPath, openTest } from "../kit/answer-test.js";
 import { pick } from "../kit/json.js";
-import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
+import { onlyOptions, optionError, requireFields, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { digits } from "../kit/spelling.js";
 import { fill, fillEach, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
@@ -67,6 +67,8 @@ export function httpLookup(options: HttpLookupOptions): LookupProvider {
     timeout: true,
   });
   const { headers = {}, form, json } = options;
+  if (typeof headers !== "function") requireFields(name, "headers", headers);
+  requireFields(name, "form", form);
   const url = requireText(name, "url", options.url, 'Pass the source\'s address, for example "https://hlr.example/v1/{number_digits}".');
   if (!URL.canParse(fill(url, () => "0"))) throw optionError(name, "url", "is not a URL", "Pass an absolute one that starts with https:// or http://.");
   if (form !== undefined && json !== undefined) throw optionError(name, "form", "and json exclude each other", "Keep one of them.");

@@ -3,7 +3,7 @@ import type { Receipt, ReceiptSource } from "../../src/ports/receipts.js";
 import type { Channel, CodeMessage, SmsSender } from "../../src/ports/sms-sender.js";
 import { type AnswerTest, openPath, openTest } from "../kit/answer-test.js";
 import { isRecord, parseJson, pick } from "../kit/json.js";
-import { onlyOptions, optionError, requireText } from "../kit/option-error.js";
+import { onlyOptions, optionError, requireFields, requireText } from "../kit/option-error.js";
 import type { CarrierResponse } from "../kit/request.js";
 import { fill, fillEach, fillJson, type JsonTemplate, openMethod, refuseStrangers, type Template, texts } from "../kit/template.js";
 import { isHeader } from "../kit/transport.js";
@@ -155,9 +155,8 @@ function openTemplates(name: string, options: HttpSenderOptions): string[] {
     ...texts(options.form ?? null),
     ...texts(options.json ?? null),
   ];
-  for (const option of ["headers", "form"] as const)
-    if (options[option] !== undefined && !isRecord(options[option]))
-      throw optionError(name, option, "must be an object of texts", 'For example { "x-key": "…" }.');
+  requireFields(name, "headers", options.headers);
+  requireFields(name, "form", options.form);
   for (const [header, value] of Object.entries(options.headers ?? {}))
     if (!isHeader(header, "")) throw optionError(name, `headers.${header}`, "is not a header name", "Header names hold letters, digits and hyphens.");
     else requireText(name, `headers.${header}`, value, "Pass a text, with placeholders where you like.");

@@ -241,6 +241,16 @@ describe("invalid options throw, with the option and the fix", () => {
     ["http without a URL", () => httpLookup({} as never), "httpLookup: option url is missing"],
     ["http with a strange placeholder", () => httpLookup({ url: "https://x/{to}", facts: { mcc: "a" }, number: "n" }), "unknown placeholder {to}"],
     ["http without the number", () => httpLookup({ url: "https://x/", facts: { mcc: "a" }, number: "n" }), "has neither {number} nor {number_digits}"],
+    [
+      "http with headers as a text",
+      () => httpLookup({ url: "https://x/{number}", headers: "Bearer a" as never, facts: { mcc: "a" }, number: "n" }),
+      "option headers must be an object",
+    ],
+    [
+      "http with a form as a list",
+      () => httpLookup({ url: "https://x/{number}", form: ["a"] as never, facts: { mcc: "a" }, number: "n" }),
+      "option form must be an object",
+    ],
     ["http without facts", () => httpLookup({ url: "https://x/{number}", facts: {}, number: "n" }), "option facts is missing"],
     ["http without the place of the number", () => httpLookup({ url: "https://x/{number}", facts: { mcc: "a" } } as never), "option number is missing"],
     ["http with two bodies", () => httpLookup({ url: "https://x/{number}", form: {}, json: {}, facts: { mcc: "a" }, number: "n" }), "exclude each other"],
