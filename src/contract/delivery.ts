@@ -1,7 +1,7 @@
 import * as z from "zod";
 import { CreateAuthenticationRequest, printable } from "./authentication.js";
 import { conversions } from "./conversion.js";
-import { locale, PhoneNumber, Uuid, wholeIn } from "./fields.js";
+import { integer, locale, PhoneNumber, Uuid } from "./fields.js";
 
 const code = z.string("must be a string").regex(/^[0-9A-Za-z-]{4,16}$/, "must be 4 to 16 letters, digits or hyphens");
 const text = z.string("must be a string").min(1, "must be 1 to 1600 characters").max(1600, "must be 1 to 1600 characters");
@@ -17,12 +17,12 @@ export const DeliverRequest = z
     text: text.optional(),
     purpose: purpose.default("sign_in"),
     locale: locale.optional(),
-    expires_in: wholeIn(30, 3600, "must be a whole number of seconds from 30 to 3600").default(300),
+    expires_in: integer(30, 3600, "must be a whole number of seconds from 30 to 3600").default(300),
     known: z.boolean("must be true or false").default(false),
     conversion: z.enum(conversions, `must be ${conversions.join(", ")}`).optional(),
     correlation_id: printable.optional(),
     idempotency_key: idempotencyKey.optional(),
-    within: wholeIn(100, 600_000, "must be a whole number of milliseconds from 100 to 600000").optional(),
+    within: integer(100, 600_000, "must be a whole number of milliseconds from 100 to 600000").optional(),
   })
   .refine(({ code, text }) => code !== undefined || text !== undefined, { path: ["code"], error: "or text is required" });
 export type DeliverRequest = z.infer<typeof DeliverRequest>;

@@ -22,7 +22,7 @@ export const Timestamp = z.iso.datetime({ precision: 3 });
 export const PhoneNumber = described(z.string('must be a string in E.164 form, for example "+14155552671"'), "The number in E.164 form: + and digits.");
 
 /** A whole number in a range. `words`: what it must be. */
-export const wholeIn = (least: number, most: number, words: string) => z.int(words).min(least, words).max(most, words);
+export const integer = (least: number, most: number, words: string) => z.int(words).min(least, words).max(most, words);
 
 /** BCP 47, as far as its form goes. */
 export const locale = z.string("must be a string").regex(/^[A-Za-z]{2,8}(?:[-_][A-Za-z0-9]{1,8}){0,8}$/, "must be a language tag such as en or pt-BR");

@@ -1,11 +1,11 @@
 import * as z from "zod";
-import { PhoneNumber, Uuid, wholeIn } from "./fields.js";
+import { integer, PhoneNumber, Uuid } from "./fields.js";
 
 /** A number of a customer, for operators' direct calls. */
 export const NumberRequest = z.object({ customer_uuid: Uuid, phone_number: PhoneNumber });
 
 function limit(most: number, usual: number) {
-  return wholeIn(1, most, `must be a whole number from 1 to ${most.toLocaleString("en-US")}`).default(usual);
+  return integer(1, most, `must be a whole number from 1 to ${most.toLocaleString("en-US")}`).default(usual);
 }
 
 export const HistoryRequest = z.object({ ...NumberRequest.shape, limit: limit(1_000, 50) });

@@ -4,12 +4,12 @@ import { callbackForms } from "./callback.js";
 import type { Channel } from "./channel.js";
 import { CheckRequest } from "./check.js";
 import type * as direct from "./direct.js";
-import { locale, PhoneNumber, Uuid, wholeIn } from "./fields.js";
+import { integer, locale, PhoneNumber, Uuid } from "./fields.js";
 
 export const StartRequest = z.object({
   ...CreateAuthenticationRequest.shape,
   locale: locale.optional(),
-  code_length: wholeIn(4, 10, "must be a whole number from 4 to 10").optional(),
+  code_length: integer(4, 10, "must be a whole number from 4 to 10").optional(),
   // "stored with the verification" (docs/contract.md#correlation-id)
   correlation_id: printable.optional(),
   callback_form: z.enum(callbackForms, `must be ${callbackForms.join(" or ")}`).optional(),
