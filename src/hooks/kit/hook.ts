@@ -74,7 +74,7 @@ export interface HookApi {
   readonly options: readonly string[];
   /** `/hooks/<name>/<secret>` is a route too, for servers that cannot set a header. */
   readonly secretInPath?: boolean;
-  /** Its server sends the code itself unless it gets an answer in its form, so a body that is too large or late gets one. */
+  /** Its server sends the code itself unless it gets a response in its form, so a body that is too large or late gets one. */
   readonly failsOpen?: boolean;
   readonly authenticate: Authenticate;
   /** `body`: the JSON value, or the fields of a form. `now`: milliseconds since the epoch. */
