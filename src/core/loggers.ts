@@ -14,16 +14,17 @@ const between = String.raw`(?:[^\p{L}\p{N}:%]|%[\da-f]{2})`;
 /** A pattern of what may be a phone number: `least` digits or more, also with up to three characters between them. */
 export const runOfDigits = (least: number): string => String.raw`\d(?:${between}{0,3}\d){${least - 1},}`;
 
-/** A UUID or what may be an IPv4 address with its port, for example of the host's database, both kept; or else a phone number. */
+/** A UUID or what may be an IPv4 address, for example of the host's database, both kept; or else a phone number. */
 const keptOrNumber = new RegExp(
-  String.raw`((?<![\da-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\da-f]))|(?<!\d${between}?)(\d{1,3}(?:\.\d{1,3}){3})(:\d{1,5})?(?!${between}?\d)|${runOfDigits(7)}`,
+  String.raw`((?<![\da-f])[\da-f]{8}(?:-[\da-f]{4}){3}-[\da-f]{12}(?![\da-f]))|(?<!\d${between}?)(\d{1,3}(?:\.\d{1,3}){3})(?!${between}?\d)|${runOfDigits(7)}`,
   "giu",
 );
 
 /** Someone else's text as one plain line, without what may be phone numbers: it often repeats the one it was given. */
 export function withoutNumbers(words: string, most = 500): string {
-  return plainLine(words.slice(0, most)).replace(keptOrNumber, (found, uuid?: string, address?: string) =>
-    uuid || address?.split(".").every((part) => Number(part) < 256) ? found : "…",
+  return plainLine(words.slice(0, most)).replace(
+    keptOrNumber,
+    (_, uuid?: string, address?: string) => uuid ?? (address?.split(".").every((part) => Number(part) < 256) ? address : "…"),
   );
 }
 
