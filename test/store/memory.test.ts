@@ -115,6 +115,10 @@ describe("every memoryStore() is a separate store; one with a name is shared wit
     expect(() => memoryStore({ name, maxRecords: 5 })).not.toThrow();
   });
 
+  test.each(["", 5, null])("name %j is rejected", (name) => {
+    expect(() => memoryStore({ name } as never)).toThrow("memoryStore: name must be a text, and not empty");
+  });
+
   test.each([0, -1, 1.5, Number.NaN, Number.POSITIVE_INFINITY, "5" as unknown as number])("maxRecords %s is rejected", (maxRecords) => {
     expect(() => own(maxRecords)).toThrow("maxRecords must be an integer of 1 or more");
   });
